@@ -1,0 +1,1 @@
+//! Compiles the snippets of the book.

@@ -1,0 +1,8 @@
+//! What a cluster is called, which life of it is meant, and how it fares: plain values, no I/O.
+mod name;
+mod object;
+mod state;
+
+pub use name::{ClusterName, InvalidClusterName};
+pub use object::ObjectKey;
+pub use state::{Epoch, Health, Properties};

@@ -1,0 +1,2 @@
+//! Kubernetes controllers that work across a fleet of clusters, declared.
+pub mod cluster;
