@@ -1,6 +1,6 @@
 //! Real control planes start, work, fail on demand and leave nothing behind.
 
-use std::{collections::BTreeMap, error::Error, panic::AssertUnwindSafe, path::Path, time::Duration};
+use std::{collections::BTreeMap, error::Error, io, panic::AssertUnwindSafe, path::Path, time::Duration};
 
 use futures::FutureExt as _;
 use k8s_openapi::{
@@ -93,10 +93,8 @@ async fn two_control_planes_hold_different_objects_and_refuse_each_others_tokens
 async fn a_user_without_rights_is_forbidden() -> Outcome {
     let Some(assets) = assets()? else { return Ok(()) };
     let plane = ControlPlane::start(&assets).await?;
-    let client = Client::try_from(plane.limited_config())?;
-    let refused = Api::<ConfigMap>::default_namespaced(client)
-        .list(&ListParams::default())
-        .await;
+    let config_maps = Api::<ConfigMap>::default_namespaced(plane.client_of(User::Limited));
+    let refused = config_maps.list(&ListParams::default()).await;
     assert!(
         matches!(&refused, Err(kube::Error::Api(status)) if status.code == 403),
         "{refused:?}"
@@ -195,6 +193,21 @@ async fn a_killed_api_server_comes_back_with_its_objects_address_and_certificate
 }
 
 #[tokio::test]
+async fn a_replaced_token_is_refused_and_its_successor_accepted() -> Outcome {
+    let Some(assets) = assets()? else { return Ok(()) };
+    let plane = ControlPlane::start(&assets).await?;
+    let before = plane.config();
+    plane.replace_admin_token().await?;
+    let refused = Client::try_from(before)?.list_core_api_versions().await;
+    assert!(
+        matches!(&refused, Err(kube::Error::Api(status)) if status.code == 401),
+        "{refused:?}"
+    );
+    plane.client().list_core_api_versions().await?;
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_kubeconfig_alone_is_enough_to_get_in() -> Outcome {
     let Some(assets) = assets()? else { return Ok(()) };
     let plane = ControlPlane::start(&assets).await?;
@@ -240,6 +253,55 @@ async fn a_panic_leaves_nothing_behind() -> Outcome {
     assert!(panicked.is_err());
     let (pids, folder) = left.ok_or("the control plane did not start")?;
     assert_gone(&pids, &folder);
+    Ok(())
+}
+
+/// The processes that name a path in their arguments: all of a control plane name its folder.
+fn processes_with(path: &Path) -> Vec<u32> {
+    let path = path.to_string_lossy();
+    let named = |pid: &u32| {
+        std::fs::read(format!("/proc/{pid}/cmdline"))
+            .is_ok_and(|arguments| String::from_utf8_lossy(&arguments).contains(&*path))
+    };
+    let all = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    all.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .filter(named)
+        .collect()
+}
+
+#[tokio::test]
+async fn a_killed_test_leaves_nothing_behind() -> Outcome {
+    let Some(_) = assets()? else { return Ok(()) };
+    let folder = tempfile::tempdir()?;
+    // Its files go to a folder of their own, by which its processes are found; the kubeconfig goes elsewhere.
+    let files = folder.path().join("files");
+    std::fs::create_dir(&files)?;
+    let kubeconfig = folder.path().join("kubeconfig");
+    let mut killed = tokio::process::Command::new(env!("CARGO_BIN_EXE_control-plane"))
+        .arg("--kubeconfig")
+        .arg(&kubeconfig)
+        .env("TMPDIR", &files)
+        .stderr(std::process::Stdio::null())
+        .kill_on_drop(true)
+        .spawn()?;
+    eventually(3 * LIMIT, "a control plane in another process", async || {
+        std::fs::metadata(&kubeconfig)
+    })
+    .await;
+    assert_eq!(processes_with(&files).len(), 3);
+
+    killed.kill().await?;
+    eventually(LIMIT, "its processes and files to be gone", async || {
+        let (processes, left) = (processes_with(&files), std::fs::read_dir(&files)?.count());
+        if processes.is_empty() && left == 0 {
+            Ok(())
+        } else {
+            Err(io::Error::other(format!(
+                "processes {processes:?}, {left} folders"
+            )))
+        }
+    })
+    .await;
     Ok(())
 }
 

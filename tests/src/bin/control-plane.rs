@@ -1,6 +1,9 @@
 //! Builds the control plane of the tests into the cache, and runs one by hand when asked to.
 
-use std::{error::Error, path::PathBuf, process::ExitCode};
+use std::{
+    error::Error, fs::File, io::Write as _, os::unix::fs::OpenOptionsExt as _, path::PathBuf,
+    process::ExitCode,
+};
 
 use clap::Parser;
 use mcrt_tests::control_plane::{ControlPlane, Options, User, build};
@@ -50,7 +53,14 @@ async fn run(arguments: Arguments) -> Result<(), Box<dyn Error>> {
     let contexts = (1..=arguments.contexts)
         .map(|n| format!("context-{n}"))
         .collect::<Vec<_>>();
-    std::fs::write(&path, plane.kubeconfig_of(User::Admin, &contexts))?;
+    // It holds the administrator's token.
+    let mut file = File::options()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(&path)?;
+    file.write_all(plane.kubeconfig_of(User::Admin, &contexts).as_bytes())?;
     eprintln!(
         "control plane: {} until Ctrl-C; kubeconfig in {}",
         plane.server_url(),

@@ -73,7 +73,7 @@ impl Entry {
             Ok(()) => return Ok(file),
             Err(TryLockError::WouldBlock) => {
                 say(format_args!(
-                    "control plane: another process builds it, waiting for that"
+                    "control plane: being built elsewhere, waiting for that"
                 ));
             }
             Err(TryLockError::Error(source)) => return Err(failed("lock", &path)(source)),

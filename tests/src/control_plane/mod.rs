@@ -93,9 +93,21 @@ pub struct ControlPlane {
 struct Access {
     server_url: String,
     ca_pem: String,
-    tokens: Tokens,
-    admin: kube::Config,
-    limited: kube::Config,
+    tokens: Mutex<Tokens>,
+    /// Without a token: nobody's.
+    config: kube::Config,
+}
+
+impl Access {
+    fn token(&self, user: User) -> String {
+        self.tokens.lock().of(user)
+    }
+
+    fn config(&self, user: User) -> kube::Config {
+        let mut config = self.config.clone();
+        config.auth_info.token = Some(self.token(user).into());
+        config
+    }
 }
 
 impl ControlPlane {
@@ -126,18 +138,23 @@ impl ControlPlane {
 
     /// The administrator's configuration for kube.
     pub fn config(&self) -> kube::Config {
-        self.access.admin.clone()
+        self.config_of(User::Admin)
     }
 
-    /// The configuration for kube of the user without rights.
-    pub fn limited_config(&self) -> kube::Config {
-        self.access.limited.clone()
+    /// A user's configuration for kube.
+    pub fn config_of(&self, user: User) -> kube::Config {
+        self.access.config(user)
     }
 
     /// A plain client of the administrator, for what a test does and asserts beside the code it tests.
     /// Its connections belong to the runtime it is called in.
     pub fn client(&self) -> kube::Client {
-        start::client(&self.access.admin)
+        self.client_of(User::Admin)
+    }
+
+    /// A plain client of a user.
+    pub fn client_of(&self, user: User) -> kube::Client {
+        start::client(self.config_of(user))
     }
 
     /// The address of the API server, as in `https://127.0.0.1:6443`.
@@ -157,7 +174,7 @@ impl ControlPlane {
 
     /// The token of a user.
     pub fn token(&self, user: User) -> String {
-        self.access.tokens.of(user)
+        self.access.token(user)
     }
 
     /// Stops the API server from running without ending it: connections stay open and nothing answers.
@@ -179,9 +196,22 @@ impl ControlPlane {
     pub async fn start_api_server(&self) -> Result<(), StartError> {
         self.kill_api_server();
         let process = self.site.spawn_api_server(&self.keeper)?;
-        self.site.wait_until_ready(&process, &self.access.admin).await?;
+        start::wait_until_ready(&process, self.client()).await?;
         *self.api_server.lock() = Some(process);
         Ok(())
+    }
+
+    /// Gives the administrator another token; the old one is refused from now on, with 401.
+    /// Restarts the API server, because it reads its token file only once.
+    pub async fn replace_admin_token(&self) -> Result<(), StartError> {
+        self.kill_api_server();
+        let file = {
+            let mut tokens = self.access.tokens.lock();
+            tokens.replace_admin();
+            tokens.file()
+        };
+        self.site.write_tokens(&file)?;
+        self.start_api_server().await
     }
 
     /// The pids of all its processes.

@@ -50,14 +50,14 @@ async fn start_once(assets: &Assets, options: &Options) -> Result<ControlPlane, 
         .map_err(StartError::Files)?;
     let keeper = Keeper::start(folder.path()).map_err(|source| spawn_failed("sh", source))?;
     let tokens = Tokens::random().map_err(StartError::Files)?;
-    write(&programs::tokens(folder.path()), &tokens.file())?;
     let site = Site::new(&folder, assets, options)?;
+    site.write_tokens(&tokens.file())?;
 
     let etcd = site.spawn_etcd(assets, &keeper)?;
     wait(&etcd, async || connect(site.etcd).await).await?;
     let api_server = site.spawn_api_server(&keeper)?;
     let access = site.access(&api_server, tokens).await?;
-    site.wait_until_ready(&api_server, &access.admin).await?;
+    wait_until_ready(&api_server, client(access.config(User::Admin))).await?;
     // It answers through this etcd, or through none: an etcd that lost its port has ended by now.
     ensure_running(&etcd)?;
 
@@ -136,7 +136,7 @@ impl Site {
                 api_server: assets.api_server.clone(),
             });
         };
-        let token = access.tokens.of(User::ControllerManager);
+        let token = access.token(User::ControllerManager);
         let own = kubeconfig(
             &access.server_url,
             &access.ca_pem,
@@ -147,7 +147,7 @@ impl Site {
         write(&programs::ca(&self.folder), &access.ca_pem)?;
         let mut command = programs::controller_manager(program, &self.folder);
         let process = self.spawn("kube-controller-manager", &mut command, keeper)?;
-        let config_maps = Api::<ConfigMap>::namespaced(client(&access.admin), "default");
+        let config_maps = Api::<ConfigMap>::namespaced(client(access.config(User::Admin)), "default");
         wait(&process, async || {
             match config_maps.get_opt("kube-root-ca.crt").await {
                 Ok(Some(_)) => Ok(()),
@@ -175,32 +175,34 @@ impl Site {
     async fn access(&self, api_server: &Process, tokens: Tokens) -> Result<Access, StartError> {
         let ca_pem = wait(api_server, async || certificate_authority(&self.folder)).await?;
         let server_url = format!("https://{}", self.address);
-        let contexts = ["test".to_owned()];
-        let config_of = |user| config(&kubeconfig(&server_url, &ca_pem, &tokens.of(user), &contexts));
-        let (admin, limited) = (config_of(User::Admin)?, config_of(User::Limited)?);
+        let kubeconfig = kubeconfig(&server_url, &ca_pem, "", &["test".to_owned()]);
+        let config = config(&kubeconfig)?;
         Ok(Access {
             server_url,
             ca_pem,
-            tokens,
-            admin,
-            limited,
+            tokens: Mutex::new(tokens),
+            config,
         })
     }
 
-    pub(super) async fn wait_until_ready(&self, process: &Process, admin: &Config) -> Result<(), StartError> {
-        let client = client(admin);
-        wait(process, async || {
-            let request = http::Request::get("/readyz")
-                .body(Vec::new())
-                .map_err(|error| error.to_string())?;
-            client
-                .request_text(request)
-                .await
-                .map(drop)
-                .map_err(|error| error.to_string())
-        })
-        .await
+    pub(super) fn write_tokens(&self, file: &str) -> Result<(), StartError> {
+        write(&programs::tokens(&self.folder), file)
     }
+}
+
+/// Waits until an API server says that it is ready.
+pub(super) async fn wait_until_ready(process: &Process, client: Client) -> Result<(), StartError> {
+    wait(process, async || {
+        let request = http::Request::get("/readyz")
+            .body(Vec::new())
+            .map_err(|error| error.to_string())?;
+        client
+            .request_text(request)
+            .await
+            .map(drop)
+            .map_err(|error| error.to_string())
+    })
+    .await
 }
 
 /// Looks until it finds what it waits for, until the program ends, or until it took too long.
@@ -267,9 +269,9 @@ fn config(yaml: &str) -> Result<Config, StartError> {
     Ok(config)
 }
 
-pub(super) fn client(config: &Config) -> Client {
-    Client::try_from(config.clone())
-        .expect("the configuration holds one certificate, which kube has read before")
+pub(super) fn client(config: Config) -> Client {
+    Client::try_from(config)
+        .expect("the certificate is the one the API server made, and the rest is plain text")
 }
 
 fn write(path: &Path, content: &str) -> Result<(), StartError> {

@@ -43,6 +43,8 @@ impl User {
 #[derive(Clone)]
 pub(super) struct Tokens {
     secret: String,
+    /// Counts the replacements of the administrator's token.
+    replaced: u32,
 }
 
 impl Tokens {
@@ -55,16 +57,20 @@ impl Tokens {
             let _ = write!(text, "{byte:02x}");
             text
         });
-        Ok(Self { secret })
+        Ok(Self { secret, replaced: 0 })
     }
 
     pub(super) fn of(&self, user: User) -> String {
-        let part = match user {
-            User::Admin => "admin",
-            User::Limited => "limited",
-            User::ControllerManager => "controllers",
-        };
-        format!("{part}-{}", self.secret)
+        match user {
+            User::Admin => format!("admin-{}-{}", self.replaced, self.secret),
+            User::Limited => format!("limited-{}", self.secret),
+            User::ControllerManager => format!("controllers-{}", self.secret),
+        }
+    }
+
+    /// Gives the administrator a new token in place of the old one.
+    pub(super) fn replace_admin(&mut self) {
+        self.replaced += 1;
     }
 
     /// The token file of the API server: a line per user.
@@ -144,6 +150,15 @@ mod tests {
             cluster.certificate_authority_data.as_deref(),
             Some("dGhlIGNlcnRpZmljYXRl")
         );
+    }
+
+    #[test]
+    fn a_replaced_token_is_in_the_token_file_and_the_old_one_is_not() {
+        let mut tokens = Tokens::random().unwrap();
+        let old = tokens.of(User::Admin);
+        tokens.replace_admin();
+        let file = tokens.file();
+        assert!(!file.contains(&old) && file.contains(&tokens.of(User::Admin)));
     }
 
     #[test]
