@@ -18,7 +18,7 @@
 //! A controller is a struct with `#[multicluster_controller(...)]` and an impl block with `#[reconciler]`, or a
 //! [`Reconciler`] wired by a [`ControllerBuilder`]. [`run`] starts a program with one controller, [`Launch`] one
 //! with more to say, [`Manager`] is for those who bring their own program around it.
-mod cache;
+pub mod cache;
 pub mod cluster;
 pub mod connect;
 mod controller;
@@ -37,7 +37,7 @@ mod cli;
 pub mod __private;
 
 pub use __private::HandWired;
-pub use cache::{Store, WatchState};
+pub use cache::{Cacheable, CacheSettings, Store, WatchState};
 pub use cluster::{ClusterName, Epoch, Health, ObjectKey, Properties};
 pub use controller::{
     Action, ApiKind, ApiScope, BuildError, ClusterContext, Context, Controller, ControllerBuilder,
@@ -52,7 +52,7 @@ pub use queue::Backoff;
 pub use start::StartError;
 
 #[cfg(feature = "cli")]
-pub use cli::{Launch, run};
+pub use cli::{Launch, LaunchArgs, LogFormat, run};
 
 pub use k8s_openapi;
 pub use kube;

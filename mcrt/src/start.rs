@@ -1,5 +1,8 @@
 //! Why a program cannot start.
-use crate::{controller::BuildError, connect::Rejected};
+use crate::{
+    connect::{ConnectError, Rejected},
+    controller::BuildError,
+};
 
 /// Why a program cannot start.
 #[derive(Debug, thiserror::Error)]
@@ -31,6 +34,9 @@ pub enum StartError {
     /// The host that was asked for cannot be reached.
     #[error("the host cannot be used: {0}")]
     Host(#[source] Rejected),
+    /// No client can be built from a description.
+    #[error("cannot build a client: {0}")]
+    Connect(#[source] ConnectError),
     /// `--host` is none of its forms.
     #[error("`{0}` is no host: write `in-cluster`, `context:NAME` or `none`")]
     InvalidHost(String),

@@ -1,6 +1,6 @@
 //! Builds a controller: what the macros write, and what can be written by hand.
 use super::{
-    ApiKind, Index, MapContext, Place, Reconciler, Requests, Uses, Watch,
+    ApiKind, Index, MapContext, Place, Reconciler, Uses, Watch,
     declaration::{Declaration, Declared, Map, Role, Summary},
     erased::Controller,
     index::{AnyIndex, IndexKey, Indexed},
@@ -18,7 +18,7 @@ use kube::{
     Resource,
     core::{ApiResource, PartialObjectMeta},
 };
-use std::{any::TypeId, fmt, sync::Arc, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 pub(crate) const FOR: &str = "for";
 
@@ -342,7 +342,7 @@ impl<R: Reconciler> ControllerBuilder<R> {
             role,
             kind: scope.resource.kind.clone(),
             resolve: Box::new(move |place| {
-                let summary = Summary { role, place, scope, stored: TypeId::of::<T>() };
+                let summary = Summary { role, place, scope };
                 Box::new(Declared { summary, dyntype: kind, role: means, predicate: watch.predicate })
             }),
         });
@@ -394,12 +394,13 @@ impl<R: Reconciler> ControllerBuilder<R> {
 }
 
 /// Where a kind is declared already, if on the same place.
-fn overlap<R>(declared: &[Box<dyn Declaration<R>>], new: &Summary) -> Option<Place> {
-    let same_kind = declared.iter().map(|declaration| declaration.summary()).filter(|old| old.scope.resource == new.scope.resource);
-    let mut places = same_kind.filter(|old| {
-        (old.place.has_host() && new.place.has_host()) || (old.place.has_fleet() && new.place.has_fleet())
+fn overlap<R: Reconciler>(declared: &[Box<dyn Declaration<R>>], new: &Summary) -> Option<Place> {
+    let mut declared = declared.iter().map(|declaration| declaration.summary());
+    let same = declared.find(|old| {
+        let meet = (old.place.has_host() && new.place.has_host()) || (old.place.has_fleet() && new.place.has_fleet());
+        meet && old.scope.resource == new.scope.resource
     });
-    places.next().map(|old| old.place)
+    same.map(|old| old.place)
 }
 
 impl<R: Reconciler> fmt::Debug for ControllerBuilder<R> {

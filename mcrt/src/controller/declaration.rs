@@ -12,7 +12,7 @@ use crate::{
     fleet::Cluster,
 };
 use futures::future::BoxFuture;
-use std::{any::TypeId, fmt, sync::Arc};
+use std::{fmt, sync::Arc};
 
 /// A watch of a controller, in words.
 #[derive(Clone, Debug)]
@@ -20,8 +20,6 @@ pub(crate) struct Summary {
     pub(crate) role: &'static str,
     pub(crate) place: Place,
     pub(crate) scope: WatchScope,
-    /// The type of what is stored.
-    pub(crate) stored: TypeId,
 }
 
 impl fmt::Display for Summary {

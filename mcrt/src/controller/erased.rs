@@ -112,6 +112,7 @@ impl<R: Reconciler<Object: Cacheable>> Erased for Parts<R> {
             queue: FairQueue::new(settings),
             engaged: RwLock::new(Engaged::default()),
             fleet: fleet.clone(),
+            host: tokio::sync::watch::Sender::new(None),
             counters: Counters::default(),
         });
         let runtime = Arc::new(Runtime {

@@ -1,4 +1,5 @@
-//! Where a kind is watched: on the host, on the fleet, or on both.
+//! Where a kind is watched: on the host, on the fleet, or on both; as a value, and as types that the relations
+//! between a controller and its kinds are keyed by.
 use std::fmt;
 
 /// Where a declaration applies.
@@ -40,15 +41,14 @@ impl fmt::Display for Place {
     }
 }
 
-/// The places as types: what the relations between a controller and its kinds are keyed by.
-pub mod place {
-    /// Every cluster of the fleet.
-    #[derive(Debug)]
-    pub struct Fleet;
-    /// The host alone.
-    #[derive(Debug)]
-    pub struct Host;
-    /// The host and every cluster of the fleet.
-    #[derive(Debug)]
-    pub struct All;
-}
+/// The place of every cluster of the fleet, as a type.
+#[derive(Debug)]
+pub struct Fleet;
+
+/// The place of the host alone, as a type.
+#[derive(Debug)]
+pub struct Host;
+
+/// The place of the host and every cluster of the fleet, as a type.
+#[derive(Debug)]
+pub struct All;

@@ -23,6 +23,7 @@ use std::{
     },
     time::Duration,
 };
+use tokio::sync::watch;
 
 /// What everything of one controller shares; it knows neither the reconciler nor its kind as types.
 pub(crate) struct Shared {
@@ -34,6 +35,8 @@ pub(crate) struct Shared {
     pub(crate) queue: FairQueue<ObjectKey>,
     pub(crate) engaged: RwLock<Engaged>,
     pub(crate) fleet: Fleet,
+    /// This controller's engagement of the host, once there is one.
+    pub(crate) host: watch::Sender<Option<Arc<Engagement>>>,
     pub(crate) counters: Counters,
 }
 
@@ -80,8 +83,7 @@ impl Shared {
 
     /// This controller's engagement of the host.
     pub(crate) fn host(&self) -> Option<Arc<Engagement>> {
-        let engaged = self.engaged.read();
-        engaged.engagement(engaged.lane(&ClusterName::host())?)
+        self.host.borrow().clone()
     }
 }
 
@@ -123,6 +125,9 @@ impl<R: super::Reconciler> Runtime<R> {
         let engagement = Arc::new(engagement);
         // Before the first change: a map function may look anything up.
         self.shared.engaged.write().insert(engagement.clone());
+        if cluster.is_host() {
+            self.shared.host.send_replace(Some(engagement.clone()));
+        }
         cluster.reach(Step::Indexed).await;
         for (at, declaration) in self.declared_on(cluster.is_host()).enumerate() {
             let subscribing = declaration.subscribe(at, &self.reconciler, &self.shared, &engagement);
@@ -135,7 +140,8 @@ impl<R: super::Reconciler> Runtime<R> {
 
     fn begin(&self, engagement: &Arc<Engagement>) {
         engagement.start();
-        engagement.guard_with(tokio::spawn(keep_gate(self.shared.clone(), engagement.clone())));
+        let gate = keep_gate(self.shared.clone(), engagement.clone(), self.uses_host);
+        engagement.guard_with(tokio::spawn(gate));
     }
 
     async fn disengage(&self, engagement: &Engagement) {
@@ -168,9 +174,15 @@ impl<R: super::Reconciler> Runtime<R> {
     }
 }
 
-/// Keeps the lane open while the cluster answers and every watch has told what exists.
-async fn keep_gate(shared: Arc<Shared>, engagement: Arc<Engagement>) {
+/// Keeps the lane open while the cluster answers and every watch has told what exists. A controller that uses the
+/// host finds it: not synced perhaps, which its stores say, but there.
+async fn keep_gate(shared: Arc<Shared>, engagement: Arc<Engagement>, uses_host: bool) {
     engagement.synced().await;
+    if uses_host {
+        let mut host = shared.host.subscribe();
+        // The sender is in `shared`.
+        let _ = host.wait_for(Option::is_some).await;
+    }
     engagement.cluster.reach(Step::Started).await;
     let mut health = engagement.cluster.health_changes();
     loop {

@@ -1,10 +1,11 @@
 //! The handle of one engaged cluster.
 use super::{Step, Steps};
 use crate::{
-    cache::Caches,
+    cache::{Caches, WatchScope, WatchState},
     cluster::{ClusterName, Epoch, Health, Properties},
     connect::Life,
 };
+use parking_lot::Mutex;
 use std::{fmt, sync::Arc};
 use tokio::sync::watch;
 
@@ -17,7 +18,7 @@ pub struct Cluster(Arc<Inner>);
 struct Inner {
     name: ClusterName,
     epoch: Epoch,
-    properties: Properties,
+    properties: Mutex<Arc<Properties>>,
     client: kube::Client,
     caches: Caches,
     life: Life,
@@ -35,6 +36,7 @@ impl Cluster {
         steps: Steps,
     ) -> Self {
         let health = watch::Sender::new(Health::Connecting);
+        let properties = Mutex::new(Arc::new(properties));
         Self(Arc::new(Inner { name, epoch: Epoch::next(), properties, client, caches, life, health, steps }))
     }
 
@@ -53,9 +55,18 @@ impl Cluster {
         self.0.name.is_host()
     }
 
-    /// What the host side says of the cluster.
-    pub fn properties(&self) -> &Properties {
-        &self.0.properties
+    /// What the host side says of the cluster now.
+    pub fn properties(&self) -> Arc<Properties> {
+        self.0.properties.lock().clone()
+    }
+
+    pub(super) fn set_properties(&self, properties: Properties) {
+        *self.0.properties.lock() = Arc::new(properties);
+    }
+
+    /// What is watched in the cluster, and how each watch fares.
+    pub fn watches(&self) -> Vec<(WatchScope, WatchState)> {
+        self.0.caches.states()
     }
 
     /// A client for the cluster. Its requests fail once the cluster has left.

@@ -19,7 +19,7 @@ pub use registry::Fleet;
 pub(crate) use discovery::discover;
 pub(crate) use participant::Participant;
 
-use crate::connect::Limits;
+use crate::{cache::CacheSettings, connect::Limits};
 use std::{fmt, time::Duration};
 
 /// How the fleet treats its clusters.
@@ -38,8 +38,12 @@ pub struct FleetSettings {
     pub retry_initial: Duration,
     /// How long running reconciles of a cluster that leaves may go on (10 s).
     pub grace: Duration,
-    /// Lists that may run at once in the whole fleet, and in one cluster.
-    pub lists: crate::cache::ListSettings,
+    /// How many lists may run at once in the whole fleet (16).
+    pub lists: usize,
+    /// How many lists may run at once in one cluster (4).
+    pub lists_per_cluster: usize,
+    /// How kinds are watched.
+    pub caches: CacheSettings,
     /// Called at each step of an engagement; for tests.
     #[doc(hidden)]
     pub steps: Steps,
@@ -54,7 +58,9 @@ impl Default for FleetSettings {
             probe_failures: 3,
             retry_initial: Duration::from_millis(500),
             grace: Duration::from_secs(10),
-            lists: crate::cache::ListSettings::default(),
+            lists: 16,
+            lists_per_cluster: 4,
+            caches: CacheSettings::default(),
             steps: None,
         }
     }

@@ -33,6 +33,8 @@ struct Inner {
     participants: watch::Sender<Participants>,
     /// Owns every supervisor.
     tasks: TaskTracker,
+    /// Cancelled, every cluster leaves.
+    root: CancellationToken,
 }
 
 #[derive(Default)]
@@ -53,15 +55,16 @@ struct Member {
 }
 
 impl Fleet {
-    /// An empty fleet.
-    pub fn new(settings: FleetSettings) -> Self {
-        let lists = ListLimits::new(&settings.lists);
+    /// An empty fleet, whose clusters leave when `root` is cancelled.
+    pub(crate) fn new(settings: FleetSettings, root: CancellationToken) -> Self {
+        let lists = ListLimits::new(settings.lists, settings.lists_per_cluster);
         Self(Arc::new(Inner {
             settings,
             lists: Arc::new(lists),
             state: Mutex::default(),
             participants: watch::Sender::new(Participants::new()),
             tasks: TaskTracker::new(),
+            root,
         }))
     }
 
@@ -115,7 +118,10 @@ impl Fleet {
     /// Engages a cluster, replaces a life that is not the same, or keeps one that is.
     pub(crate) fn upsert(&self, spec: ClusterSpec) {
         let identity = (spec.uid.clone(), spec.access.fingerprint());
-        if self.0.state.lock().members.get(&spec.name).is_some_and(|member| member.identity == identity) {
+        if let Some(member) = self.0.state.lock().members.get(&spec.name)
+            && member.identity == identity
+        {
+            member.cluster.set_properties(spec.properties);
             return;
         }
         let life = Life::new();
@@ -126,7 +132,12 @@ impl Fleet {
                 return;
             }
         };
-        let caches = Caches::new(spec.name.clone(), client.clone(), self.0.lists.clone());
+        let caches = Caches::new(
+            spec.name.clone(),
+            client.clone(),
+            self.0.lists.clone(),
+            self.0.settings.caches.clone(),
+        );
         let cluster =
             Cluster::new(spec.name, spec.properties, client, caches, life, self.0.settings.steps.clone());
         self.engage(cluster, identity);
@@ -139,7 +150,7 @@ impl Fleet {
 
     fn engage(&self, cluster: Cluster, identity: (String, u64)) {
         let (ended, ended_receiver) = watch::channel(());
-        let leave = CancellationToken::new();
+        let leave = self.0.root.child_token();
         let name = cluster.name().clone();
         let mut state = self.0.state.lock();
         if state.closed {

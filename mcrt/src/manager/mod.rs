@@ -19,6 +19,12 @@ pub struct ManagerBuilder {
     settings: FleetSettings,
 }
 
+impl fmt::Debug for ManagerBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ManagerBuilder").field("controllers", &self.controllers).finish_non_exhaustive()
+    }
+}
+
 impl ManagerBuilder {
     /// Where clusters come from.
     #[must_use]
@@ -61,7 +67,8 @@ impl ManagerBuilder {
     /// If there is no provider, if two controllers share a name, or if one needs a host and there is none.
     pub fn build(self) -> Result<Manager, StartError> {
         let provider = self.provider.ok_or(StartError::NoProvider)?;
-        let fleet = Fleet::new(self.settings);
+        let stop = CancellationToken::new();
+        let fleet = Fleet::new(self.settings, stop.child_token());
         let inner = Inner {
             fleet,
             provider,
@@ -69,7 +76,7 @@ impl ManagerBuilder {
             host_engaged: Mutex::new(false),
             running: Mutex::default(),
             tasks: TaskTracker::new(),
-            stop: CancellationToken::new(),
+            stop,
         };
         let manager = Manager(Arc::new(inner));
         for controller in self.controllers {
