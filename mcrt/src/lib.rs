@@ -1,2 +1,3 @@
 //! Kubernetes controllers that work across a fleet of clusters, declared.
+pub mod cache;
 pub mod cluster;

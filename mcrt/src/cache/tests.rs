@@ -1,0 +1,1 @@
+//! Behaviour of whole caches, against a scripted server.
