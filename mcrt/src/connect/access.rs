@@ -1,11 +1,5 @@
 //! The ways to reach a cluster, and the step from each to a client.
-use super::{
-    connection::Connection,
-    error::ConnectError,
-    guard,
-    life::Life,
-    transport,
-};
+use super::{connection::Connection, error::ConnectError, guard, life::Life, transport};
 use bytes::Bytes;
 use http::{Request, Response};
 use kube::client::Body as KubeBody;

@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use tower::{BoxError, Service};
 
 /// How long a token from a file is used before the file is read again: kubelets rotate them long before they expire.
-const TOKEN_AGE: Duration = Duration::from_secs(60);
+const TOKEN_AGE: Duration = Duration::from_mins(1);
 
 /// Adds the `Authorization` header.
 #[derive(Clone)]
@@ -37,9 +37,10 @@ impl<S> Authorize<S> {
         let source = match credentials {
             Credentials::None => Source::None,
             Credentials::Token(token) => fixed("Bearer", token.expose_secret()),
-            Credentials::Basic(user, password) => {
-                fixed("Basic", &STANDARD.encode(format!("{user}:{}", password.expose_secret())))
-            }
+            Credentials::Basic(user, password) => fixed(
+                "Basic",
+                &STANDARD.encode(format!("{user}:{}", password.expose_secret())),
+            ),
             Credentials::TokenFile(path) => Source::File(Arc::new(TokenFile {
                 path: path.clone(),
                 last: Mutex::new(None),
@@ -122,7 +123,9 @@ impl TokenFile {
     }
 
     async fn read(&self) -> Result<HeaderValue, String> {
-        let text = tokio::fs::read_to_string(&self.path).await.map_err(|error| error.to_string())?;
+        let text = tokio::fs::read_to_string(&self.path)
+            .await
+            .map_err(|error| error.to_string())?;
         let token = text.trim();
         if token.is_empty() {
             return Err("holds no token".into());

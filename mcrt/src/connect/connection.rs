@@ -1,9 +1,5 @@
 //! A vetted description of how to reach an API server.
-use super::{
-    error::Rejected,
-    kubeconfig,
-    vet,
-};
+use super::{error::Rejected, kubeconfig, vet};
 use http::Uri;
 use kube::config::Kubeconfig;
 use secrecy::{ExposeSecret, SecretString};

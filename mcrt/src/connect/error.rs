@@ -18,11 +18,13 @@ pub enum Rejected {
     /// The text is not a kubeconfig. The parser's own words are left out: they quote the file.
     #[error("not a kubeconfig{place}: correct the YAML there")]
     Syntax {
-        /// `: line 3, column 9, near `token``, as far as it is known.
+        /// Line, column and the field near it, as far as they are known.
         place: String,
     },
     /// No context was asked for and the kubeconfig has no `current-context`.
-    #[error("the kubeconfig has no current-context: name a context, or set one with `kubectl config use-context`")]
+    #[error(
+        "the kubeconfig has no current-context: name a context, or set one with `kubectl config use-context`"
+    )]
     NoCurrentContext,
     /// There is no context of that name.
     #[error("context `{context}`: not in the kubeconfig")]

@@ -170,6 +170,8 @@ impl Ended {
 
 impl<S> fmt::Debug for Guard<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Guard").field("first_byte", &self.first_byte).finish_non_exhaustive()
+        f.debug_struct("Guard")
+            .field("first_byte", &self.first_byte)
+            .finish_non_exhaustive()
     }
 }

@@ -12,23 +12,61 @@ pub(crate) const MAX_KUBECONFIG: u64 = 1 << 20;
 
 /// Fields of the format, the only words of a broken file that an error may repeat.
 const FIELDS: &[&str] = &[
-    "apiVersion", "kind", "preferences", "clusters", "users", "contexts", "current-context", "extensions", "name",
-    "cluster", "user", "context", "namespace", "server", "certificate-authority", "certificate-authority-data",
-    "tls-server-name", "insecure-skip-tls-verify", "proxy-url", "disable-compression", "token", "tokenFile",
-    "client-certificate", "client-certificate-data", "client-key", "client-key-data", "username", "password", "as",
-    "as-uid", "as-groups", "as-user-extra", "auth-provider", "exec", "command", "args", "env",
+    "apiVersion",
+    "kind",
+    "preferences",
+    "clusters",
+    "users",
+    "contexts",
+    "current-context",
+    "extensions",
+    "name",
+    "cluster",
+    "user",
+    "context",
+    "namespace",
+    "server",
+    "certificate-authority",
+    "certificate-authority-data",
+    "tls-server-name",
+    "insecure-skip-tls-verify",
+    "proxy-url",
+    "disable-compression",
+    "token",
+    "tokenFile",
+    "client-certificate",
+    "client-certificate-data",
+    "client-key",
+    "client-key-data",
+    "username",
+    "password",
+    "as",
+    "as-uid",
+    "as-groups",
+    "as-user-extra",
+    "auth-provider",
+    "exec",
+    "command",
+    "args",
+    "env",
 ];
 
 /// Where `$KUBECONFIG` points, else `~/.kube/config`; empty without a home.
 pub(crate) fn default_paths() -> Vec<PathBuf> {
     let listed: Vec<_> = env::var_os("KUBECONFIG")
-        .map(|list| env::split_paths(&list).filter(|path| !path.as_os_str().is_empty()).collect())
+        .map(|list| {
+            env::split_paths(&list)
+                .filter(|path| !path.as_os_str().is_empty())
+                .collect()
+        })
         .unwrap_or_default();
     if !listed.is_empty() {
         return listed;
     }
     let home = env::home_dir().filter(|home| !home.as_os_str().is_empty());
-    home.map(|home| home.join(".kube").join("config")).into_iter().collect()
+    home.map(|home| home.join(".kube").join("config"))
+        .into_iter()
+        .collect()
 }
 
 /// Reads and merges files; see [`Connection::from_files`](super::Connection::from_files).
@@ -50,7 +88,10 @@ pub(super) fn read(paths: &[impl AsRef<Path>]) -> Result<Kubeconfig, Rejected> {
         });
     }
     merged.ok_or_else(|| Rejected::File {
-        path: paths.first().map(|path| path.as_ref().to_owned()).unwrap_or_default(),
+        path: paths
+            .first()
+            .map(|path| path.as_ref().to_owned())
+            .unwrap_or_default(),
         reason: "does not exist".into(),
     })
 }
@@ -63,7 +104,9 @@ pub(crate) fn read_text(path: &Path) -> std::io::Result<String> {
         return Err(other("not a regular file"));
     }
     let mut bytes = Vec::new();
-    fs::File::open(path)?.take(MAX_KUBECONFIG + 1).read_to_end(&mut bytes)?;
+    fs::File::open(path)?
+        .take(MAX_KUBECONFIG + 1)
+        .read_to_end(&mut bytes)?;
     if bytes.len() as u64 > MAX_KUBECONFIG {
         return Err(other("larger than 1 MiB, which no kubeconfig is"));
     }
@@ -115,7 +158,11 @@ fn place(text: &str, location: Option<serde_saphyr::Location>) -> String {
 }
 
 fn known_field(line: &str) -> Option<&'static str> {
-    let key = line.trim_start_matches([' ', '-', '"', '{']).split([':', '"']).next()?.trim();
+    let key = line
+        .trim_start_matches([' ', '-', '"', '{'])
+        .split([':', '"'])
+        .next()?
+        .trim();
     FIELDS.iter().find(|field| **field == key).copied()
 }
 
@@ -129,10 +176,18 @@ fn absolute_paths(kubeconfig: &mut Kubeconfig, dir: &Path) {
             *path = Some(joined.to_owned());
         }
     };
-    for cluster in kubeconfig.clusters.iter_mut().filter_map(|named| named.cluster.as_mut()) {
+    for cluster in kubeconfig
+        .clusters
+        .iter_mut()
+        .filter_map(|named| named.cluster.as_mut())
+    {
         absolute(&mut cluster.certificate_authority);
     }
-    for user in kubeconfig.auth_infos.iter_mut().filter_map(|named| named.auth_info.as_mut()) {
+    for user in kubeconfig
+        .auth_infos
+        .iter_mut()
+        .filter_map(|named| named.auth_info.as_mut())
+    {
         absolute(&mut user.client_certificate);
         absolute(&mut user.client_key);
         absolute(&mut user.token_file);

@@ -38,7 +38,10 @@ pub async fn probe(client: &kube::Client, deadline: Duration) -> Result<ServerVe
     let status = answer.status();
     // A server that answers is reached, whatever becomes of the body.
     let body = timeout_at(until, Limited::new(answer.into_body(), MAX_ANSWER).collect()).await;
-    let body = body.ok().and_then(Result::ok).map(|body| body.to_bytes());
+    let body = body
+        .ok()
+        .and_then(Result::ok)
+        .map(http_body_util::Collected::to_bytes);
     let said: Option<Said> = body.and_then(|body| serde_json::from_slice(&body).ok());
     Ok(ServerVersion {
         git_version: said.map(|said| said.git_version),

@@ -19,10 +19,7 @@ use kube::{
     config::AuthInfo,
 };
 use secrecy::ExposeSecret;
-use std::{
-    sync::Once,
-    time::Duration,
-};
+use std::{sync::Once, time::Duration};
 use tower::ServiceBuilder;
 
 /// Dead peers are noticed after 20 s of silence and three probes 5 s apart: within a deadline or two.
@@ -38,13 +35,19 @@ const POOL_SIZE: usize = 32;
 /// Builds the client of a connection. Dials nothing.
 ///
 /// Without a certificate authority the operating system's are loaded, which takes tens of milliseconds.
-pub(super) fn client(connection: &Connection, limits: &Limits, life: &Life) -> Result<kube::Client, ConnectError> {
+pub(super) fn client(
+    connection: &Connection,
+    limits: &Limits,
+    life: &Life,
+) -> Result<kube::Client, ConnectError> {
     install_crypto();
     let config = config(connection);
     // The reason is left out: it can quote key material.
-    let tls = config.rustls_https_connector_with_connector(tcp()).map_err(|_| ConnectError::Tls {
-        server: connection.server(),
-    })?;
+    let tls = config
+        .rustls_https_connector_with_connector(tcp())
+        .map_err(|_| ConnectError::Tls {
+            server: connection.server(),
+        })?;
     let mut connector = TimeoutConnector::new(tls);
     connector.set_connect_timeout(Some(limits.connect));
     let pool = Builder::new(life.ward().clone())

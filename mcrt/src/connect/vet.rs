@@ -13,7 +13,8 @@ use rustls::{
 use secrecy::{ExposeSecret, SecretString};
 use std::{fmt::Display, fs, path::PathBuf};
 
-const PROGRAMS: &str = "not supported yet: it would run a program; give the user a token or a client certificate";
+const PROGRAMS: &str =
+    "not supported yet: it would run a program; give the user a token or a client certificate";
 const NOT_YET: &str = "not supported yet; remove it";
 const UNKNOWN: &str = "has a field that is not known; remove it, or correct its name";
 
@@ -41,7 +42,9 @@ pub(super) fn context(kubeconfig: &Kubeconfig, name: &str) -> Result<Connection,
     Ok(Connection {
         context: name.to_owned(),
         server,
-        namespace: nonempty(context.namespace.as_ref()).unwrap_or("default").to_owned(),
+        namespace: nonempty(context.namespace.as_ref())
+            .unwrap_or("default")
+            .to_owned(),
         trust,
         tls_server_name,
         identity,
@@ -56,13 +59,22 @@ fn find_context<'a>(kubeconfig: &'a Kubeconfig, name: &str) -> Result<&'a Contex
         .ok_or_else(|| Rejected::NoContext { context: name.into() })
 }
 
-fn find_cluster<'a>(kubeconfig: &'a Kubeconfig, name: &str, context: &Context) -> Result<&'a Cluster, Rejected> {
-    let named = kubeconfig.clusters.iter().find(|named| named.name == context.cluster);
-    named.and_then(|named| named.cluster.as_ref()).ok_or_else(|| Rejected::Absent {
-        context: name.into(),
-        kind: "cluster",
-        name: context.cluster.clone(),
-    })
+fn find_cluster<'a>(
+    kubeconfig: &'a Kubeconfig,
+    name: &str,
+    context: &Context,
+) -> Result<&'a Cluster, Rejected> {
+    let named = kubeconfig
+        .clusters
+        .iter()
+        .find(|named| named.name == context.cluster);
+    named
+        .and_then(|named| named.cluster.as_ref())
+        .ok_or_else(|| Rejected::Absent {
+            context: name.into(),
+            kind: "cluster",
+            name: context.cluster.clone(),
+        })
 }
 
 /// A context without a user is anonymous; one that names a user must have it.
@@ -85,7 +97,11 @@ fn find_user<'a>(
 
 fn refuse_in_cluster(cluster: &Cluster, at: &Field) -> Result<(), Rejected> {
     // Going around a proxy that the file asks for would reach another network.
-    at.refuse_if(nonempty(cluster.proxy_url.as_ref()).is_some(), ".proxy-url", NOT_YET)?;
+    at.refuse_if(
+        nonempty(cluster.proxy_url.as_ref()).is_some(),
+        ".proxy-url",
+        NOT_YET,
+    )?;
     at.refuse_if(!cluster.other.is_empty(), "", UNKNOWN)
 }
 
@@ -103,13 +119,21 @@ fn server(cluster: &Cluster, at: &Field) -> Result<Uri, Rejected> {
     let Some(server) = nonempty(cluster.server.as_ref()) else {
         return Err(at.invalid(".server", "missing: give the address of the API server"));
     };
-    let uri: Uri = server.parse().map_err(|_| at.invalid(".server", "not an address"))?;
+    let uri: Uri = server
+        .parse()
+        .map_err(|_| at.invalid(".server", "not an address"))?;
     if !matches!(uri.scheme_str(), Some("https" | "http")) {
         return Err(at.invalid(".server", "must begin with https:// or http://"));
     }
-    let authority = uri.authority().map(http::uri::Authority::as_str).unwrap_or_default();
+    let authority = uri
+        .authority()
+        .map(http::uri::Authority::as_str)
+        .unwrap_or_default();
     if authority.contains('@') {
-        return Err(at.invalid(".server", "has a user in it: use the fields of `user` for credentials"));
+        return Err(at.invalid(
+            ".server",
+            "has a user in it: use the fields of `user` for credentials",
+        ));
     }
     if uri.query().is_some() {
         return Err(at.invalid(".server", "has a query, which no API server takes"));
@@ -166,7 +190,8 @@ fn identity(user: &AuthInfo, at: &Field) -> Result<Option<Identity>, Rejected> {
         return Err(at.invalid(at_certificate, "holds no PEM certificate"));
     }
     // What the parsers say is left out: it quotes the key.
-    let parsed = PrivateKeyDer::from_pem_slice(&key).map_err(|_| at.invalid(at_key, "holds no PEM private key"))?;
+    let parsed =
+        PrivateKeyDer::from_pem_slice(&key).map_err(|_| at.invalid(at_key, "holds no PEM private key"))?;
     rustls::crypto::ring::sign::any_supported_type(&parsed)
         .map_err(|_| at.invalid(at_key, "not a usable RSA, ECDSA or Ed25519 key"))?;
     let key = String::from_utf8(key).map_err(|_| at.invalid(at_key, "not text"))?;
@@ -194,7 +219,11 @@ fn credentials(user: &AuthInfo, at: &Field) -> Result<Credentials, Rejected> {
             Err(_) => Err(at.invalid(".token", "has characters that no header can carry")),
         };
     }
-    let password = user.password.as_ref().map(ExposeSecret::expose_secret).unwrap_or_default();
+    let password = user
+        .password
+        .as_ref()
+        .map(ExposeSecret::expose_secret)
+        .unwrap_or_default();
     match username {
         Some(username) if username.contains(':') => Err(at.invalid(".username", "contains a colon")),
         Some(username) => Ok(Credentials::Basic(username.into(), SecretString::from(password))),
@@ -265,7 +294,9 @@ impl Field {
     ) -> Result<Option<(&'static str, Vec<u8>)>, Rejected> {
         if let Some(data) = data.filter(|data| !data.is_empty()) {
             let field = data_field(field);
-            let decoded = STANDARD.decode(data.trim()).map_err(|_| self.invalid(field, "not base64"))?;
+            let decoded = STANDARD
+                .decode(data.trim())
+                .map_err(|_| self.invalid(field, "not base64"))?;
             return Ok(Some((field, decoded)));
         }
         let Some(file) = file.filter(|file| !file.is_empty()) else {

@@ -54,10 +54,10 @@ impl Clusters {
         let mut taken = None;
         self.set.send_if_modified(|set| {
             if set.members.contains_key(&spec.name) {
-                taken = Some(NameTaken(spec.name.clone()));
+                taken = Some(NameTaken(spec.name));
                 return false;
             }
-            set.put(spec.clone());
+            set.put(spec);
             true
         });
         taken.map_or(Ok(()), Err)
@@ -162,9 +162,10 @@ impl Reader {
 
     fn compare(&mut self) {
         let set = self.set.borrow_and_update();
-        let gone = self.said.iter().filter(|(name, (added, _))| {
-            set.members.get(*name).is_none_or(|member| member.added != *added)
-        });
+        let gone = self
+            .said
+            .iter()
+            .filter(|(name, (added, _))| set.members.get(*name).is_none_or(|member| member.added != *added));
         let gone: Vec<_> = gone.map(|(name, _)| name.clone()).collect();
         for name in gone {
             self.said.remove(&name);

@@ -50,7 +50,9 @@ impl Merge {
 
 impl fmt::Debug for Merge {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.sources.iter().map(|source| &source.name)).finish()
+        f.debug_list()
+            .entries(self.sources.iter().map(|source| &source.name))
+            .finish()
     }
 }
 
@@ -62,10 +64,13 @@ impl Provider for Merge {
     fn changes(self: Arc<Self>) -> BoxStream<'static, Change> {
         let mut merged = Merged::of(&self.sources);
         let events = self.sources.iter().enumerate().map(|(index, source)| {
-            restarting(Arc::clone(&source.provider)).map(move |event| (index, event)).boxed()
+            restarting(Arc::clone(&source.provider))
+                .map(move |event| (index, event))
+                .boxed()
         });
         let first = stream::iter(merged.start());
-        let rest = stream::select_all(events).flat_map(move |(index, event)| stream::iter(merged.take(index, event)));
+        let rest = stream::select_all(events)
+            .flat_map(move |(index, event)| stream::iter(merged.take(index, event)));
         // Without sources the stream would end, only to be restarted.
         first.chain(rest).chain(stream::pending()).boxed()
     }
@@ -115,11 +120,16 @@ impl Merged {
                 "provider `{}` {how}: its clusters stay, it is started again",
                 self.sources[source].name
             ))],
-            Event::Said(Change::Upsert(spec)) => vec![self.upsert(source, spec)].into_iter().flatten().collect(),
+            Event::Said(Change::Upsert(spec)) => {
+                vec![self.upsert(source, spec)].into_iter().flatten().collect()
+            }
             Event::Said(Change::Remove(name)) => self.remove(source, &name),
             Event::Said(Change::Synced) => self.source_synced(source),
             Event::Said(Change::Failed(reason)) => {
-                vec![Change::Failed(format!("provider `{}`: {reason}", self.sources[source].name))]
+                vec![Change::Failed(format!(
+                    "provider `{}`: {reason}",
+                    self.sources[source].name
+                ))]
             }
         }
     }
@@ -150,7 +160,10 @@ impl Merged {
         }
         self.owners.remove(name);
         let mut changes = vec![Change::Remove(name.clone())];
-        let heir = self.sources.iter().position(|state| state.claims.contains_key(name));
+        let heir = self
+            .sources
+            .iter()
+            .position(|state| state.claims.contains_key(name));
         if let Some(heir) = heir {
             self.owners.insert(name.clone(), heir);
             changes.extend(self.sources[heir].claims.get(name).cloned().map(Change::Upsert));
@@ -163,7 +176,12 @@ impl Merged {
         state.synced = true;
         let named = state.named.take();
         let gone: Vec<_> = match named {
-            Some(named) => state.claims.keys().filter(|name| !named.contains(*name)).cloned().collect(),
+            Some(named) => state
+                .claims
+                .keys()
+                .filter(|name| !named.contains(*name))
+                .cloned()
+                .collect(),
             None => Vec::new(),
         };
         let mut changes: Vec<_> = gone.iter().flat_map(|name| self.remove(source, name)).collect();

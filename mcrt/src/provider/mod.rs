@@ -14,15 +14,11 @@ mod none;
 mod prefix;
 mod restart;
 mod single;
-#[cfg(feature = "sim")]
-mod sim;
 
 /// The providers of this crate.
 pub mod providers {
     #[cfg(feature = "file")]
     pub use super::file::File;
-    #[cfg(feature = "sim")]
-    pub use super::sim::Sim;
     pub use super::{
         clusters::{Clusters, NameTaken},
         merge::Merge,

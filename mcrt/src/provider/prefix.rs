@@ -30,7 +30,9 @@ impl<P: Provider> Provider for Prefix<P> {
 
     fn changes(self: Arc<Self>) -> BoxStream<'static, Change> {
         let inner = Arc::clone(&self.inner).changes();
-        inner.filter_map(move |change| std::future::ready(renamed(&self.prefix, change))).boxed()
+        inner
+            .filter_map(move |change| std::future::ready(renamed(&self.prefix, change)))
+            .boxed()
     }
 }
 
