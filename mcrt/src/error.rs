@@ -31,17 +31,26 @@ pub enum ErrorClass {
 impl Error {
     /// An error that is not tried again before the object changes.
     pub fn give_up(source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
-        Self { source: source.into(), class: ErrorClass::GiveUp }
+        Self {
+            source: source.into(),
+            class: ErrorClass::GiveUp,
+        }
     }
 
     /// An error that is tried again after `delay` instead of the key's backoff.
     pub fn retry_after(source: impl Into<Box<dyn StdError + Send + Sync>>, delay: Duration) -> Self {
-        Self { source: source.into(), class: ErrorClass::RetryAfter(delay) }
+        Self {
+            source: source.into(),
+            class: ErrorClass::RetryAfter(delay),
+        }
     }
 
     /// An error from a text, tried again after the key's backoff.
     pub fn msg(text: impl Into<String>) -> Self {
-        Self { source: text.into().into(), class: ErrorClass::Retry }
+        Self {
+            source: text.into().into(),
+            class: ErrorClass::Retry,
+        }
     }
 
     /// How to go on.
@@ -57,8 +66,13 @@ impl Error {
 
 impl<E: StdError + Send + Sync + 'static> From<E> for Error {
     fn from(source: E) -> Self {
-        let class = (&source as &dyn StdError).downcast_ref().map_or(ErrorClass::Retry, class_of);
-        Self { source: Box::new(source), class }
+        let class = (&source as &dyn StdError)
+            .downcast_ref()
+            .map_or(ErrorClass::Retry, class_of);
+        Self {
+            source: Box::new(source),
+            class,
+        }
     }
 }
 
@@ -66,7 +80,9 @@ impl<E: StdError + Send + Sync + 'static> From<E> for Error {
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(300);
 
 fn class_of(error: &kube::Error) -> ErrorClass {
-    let kube::Error::Api(status) = error else { return ErrorClass::Retry };
+    let kube::Error::Api(status) = error else {
+        return ErrorClass::Retry;
+    };
     match status.details.as_ref().map(|details| details.retry_after_seconds) {
         Some(seconds) if seconds > 0 => {
             ErrorClass::RetryAfter(Duration::from_secs(u64::from(seconds)).min(MAX_RETRY_AFTER))
@@ -132,9 +148,12 @@ mod tests {
     #[test]
     fn a_server_that_asks_for_time_gets_it_up_to_a_bound() {
         let asks = |seconds| {
-            let status = Status::failure("slow down", "TooManyRequests").with_code(429).with_details(
-                kube::core::response::StatusDetails { retry_after_seconds: seconds, ..Default::default() },
-            );
+            let status = Status::failure("slow down", "TooManyRequests")
+                .with_code(429)
+                .with_details(kube::core::response::StatusDetails {
+                    retry_after_seconds: seconds,
+                    ..Default::default()
+                });
             Error::from(kube::Error::Api(Box::new(status))).class()
         };
         assert_eq!(asks(7), ErrorClass::RetryAfter(Duration::from_secs(7)));

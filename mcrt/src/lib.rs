@@ -37,7 +37,7 @@ mod cli;
 pub mod __private;
 
 pub use __private::HandWired;
-pub use cache::{Cacheable, CacheSettings, Store, WatchState};
+pub use cache::{CacheSettings, Cacheable, Store, WatchState};
 pub use cluster::{ClusterName, Epoch, Health, ObjectKey, Properties};
 pub use controller::{
     Action, ApiKind, ApiScope, BuildError, ClusterContext, Context, Controller, ControllerBuilder,
@@ -53,6 +53,13 @@ pub use start::StartError;
 
 #[cfg(feature = "cli")]
 pub use cli::{Launch, LaunchArgs, LogFormat, run};
+
+pub use mcrt_macros::{error_policy, gone, index, map, multicluster_controller, reconcile, reconciler};
+
+/// What a file with a controller usually names.
+pub mod prelude {
+    pub use crate::{Action, Context, MapContext, Request, multicluster_controller, reconciler};
+}
 
 pub use k8s_openapi;
 pub use kube;

@@ -26,7 +26,9 @@ pub enum StartError {
         available: String,
     },
     /// A controller needs the host and none can be reached.
-    #[error("controller `{controller}` declares a kind on the host, but there is no host: say `--host in-cluster` or `--host context:NAME`")]
+    #[error(
+        "controller `{controller}` declares a kind on the host, but there is no host: say `--host in-cluster` or `--host context:NAME`"
+    )]
     NoHost {
         /// The controller.
         controller: String,

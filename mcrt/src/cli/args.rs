@@ -30,7 +30,13 @@ pub struct LaunchArgs {
     pub file: Vec<PathBuf>,
 
     /// How log lines look
-    #[arg(long, env = "MCRT_LOG_FORMAT", value_name = "FORMAT", value_enum, default_value_t)]
+    #[arg(
+        long,
+        env = "MCRT_LOG_FORMAT",
+        value_name = "FORMAT",
+        value_enum,
+        default_value_t
+    )]
     pub log_format: LogFormat,
 
     /// Which log lines are written, as `target=level` pairs

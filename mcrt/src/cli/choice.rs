@@ -56,23 +56,43 @@ impl Wish {
             if !self.features.contains(&name.as_str()) && !ALWAYS.contains(&name.as_str()) {
                 let mut available = self.features.clone();
                 available.extend(ALWAYS);
-                return Err(StartError::UnknownProvider { name, available: listed(&available) });
+                return Err(StartError::UnknownProvider {
+                    name,
+                    available: listed(&available),
+                });
             }
             let why = format!("`--provider {name}` says so");
             return self.by_name(&name, why, args);
         }
         if let Some(provider) = self.declared.clone() {
             let why = "the controller declares it with `provider = ...`".to_owned();
-            return Ok(Chosen { provider, why, simulated_host: None });
+            return Ok(Chosen {
+                provider,
+                why,
+                simulated_host: None,
+            });
         }
-        let real: Vec<_> = self.features.iter().copied().filter(|feature| *feature != "sim").collect();
+        let real: Vec<_> = self
+            .features
+            .iter()
+            .copied()
+            .filter(|feature| *feature != "sim")
+            .collect();
         match real[..] {
-            [one] => self.by_name(one, "it is the program's one provider feature besides `sim`".to_owned(), args),
-            [] if self.features.contains(&"sim") => {
-                self.by_name("sim", "no other provider feature of the program is on".to_owned(), args)
-            }
+            [one] => self.by_name(
+                one,
+                "it is the program's one provider feature besides `sim`".to_owned(),
+                args,
+            ),
+            [] if self.features.contains(&"sim") => self.by_name(
+                "sim",
+                "no other provider feature of the program is on".to_owned(),
+                args,
+            ),
             [] => Err(StartError::NoProvider),
-            _ => Err(StartError::AmbiguousProvider { available: listed(&real) }),
+            _ => Err(StartError::AmbiguousProvider {
+                available: listed(&real),
+            }),
         }
     }
 
@@ -83,14 +103,21 @@ impl Wish {
             #[cfg(feature = "sim")]
             "sim" => return Ok(self.simulated(why)),
             #[cfg(feature = "file")]
-            "file" => Arc::new(file(args)?),
+            "file" => Arc::new(file(args)),
             _ => {
                 let available = listed(&self.features);
-                return Err(StartError::UnknownProvider { name: name.to_owned(), available });
+                return Err(StartError::UnknownProvider {
+                    name: name.to_owned(),
+                    available,
+                });
             }
         };
         let _ = args;
-        Ok(Chosen { provider, why, simulated_host: None })
+        Ok(Chosen {
+            provider,
+            why,
+            simulated_host: None,
+        })
     }
 
     #[cfg(feature = "sim")]
@@ -100,34 +127,53 @@ impl Wish {
             prepare(sim.fleet());
         }
         let simulated_host = Some(sim.host_access());
-        Chosen { provider: Arc::new(sim), why, simulated_host }
+        Chosen {
+            provider: Arc::new(sim),
+            why,
+            simulated_host,
+        }
     }
 }
 
 fn single() -> Result<providers::Single, StartError> {
     let name = ClusterName::new("single").expect("a literal name without control characters");
-    providers::Single::current_context(name)
-        .map_err(|error| StartError::Provider { name: "single".to_owned(), reason: error.to_string() })
+    providers::Single::current_context(name).map_err(|error| StartError::Provider {
+        name: "single".to_owned(),
+        reason: error.to_string(),
+    })
 }
 
 #[cfg(feature = "file")]
-fn file(args: &LaunchArgs) -> Result<providers::File, StartError> {
+fn file(args: &LaunchArgs) -> providers::File {
     providers::File::new(args.file.iter())
-        .map_err(|error| StartError::Provider { name: "file".to_owned(), reason: error.to_string() })
 }
 
 fn listed(names: &[&str]) -> String {
-    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+    if names.is_empty() {
+        "none".to_owned()
+    } else {
+        names.join(", ")
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn choose(declared: bool, features: &[&'static str], provider: Option<&str>) -> Result<String, StartError> {
+    fn choose(
+        declared: bool,
+        features: &[&'static str],
+        provider: Option<&str>,
+    ) -> Result<String, StartError> {
         let mut wish = Wish::default();
-        wish.ask(declared.then(|| Arc::new(providers::Clusters::new()) as Arc<dyn Provider>), features);
-        let args = LaunchArgs { provider: provider.map(str::to_owned), ..LaunchArgs::default() };
+        wish.ask(
+            declared.then(|| Arc::new(providers::Clusters::new()) as Arc<dyn Provider>),
+            features,
+        );
+        let args = LaunchArgs {
+            provider: provider.map(str::to_owned),
+            ..LaunchArgs::default()
+        };
         wish.choose(&args).map(|chosen| chosen.provider.name().to_owned())
     }
 

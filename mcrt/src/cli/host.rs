@@ -20,5 +20,7 @@ pub(super) fn access(wanted: Option<&str>, simulated: Option<Access>) -> Result<
             None => Connection::from_default_kubeconfig(None),
         },
     };
-    connection.map(|connection| Some(connection.into())).map_err(StartError::Host)
+    connection
+        .map(|connection| Some(connection.into()))
+        .map_err(StartError::Host)
 }

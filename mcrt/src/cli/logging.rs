@@ -7,7 +7,9 @@ const LOGS_BODIES: &str = "kube_client";
 
 /// Installs the subscriber, unless the program has one.
 pub(super) fn init(args: &LaunchArgs) {
-    let subscriber = tracing_subscriber::fmt().with_env_filter(filter(&args.log)).with_writer(std::io::stderr);
+    let subscriber = tracing_subscriber::fmt()
+        .with_env_filter(filter(&args.log))
+        .with_writer(std::io::stderr);
     let installed = match args.log_format {
         LogFormat::Text => subscriber.try_init(),
         LogFormat::Json => subscriber.json().try_init(),
@@ -36,6 +38,10 @@ mod tests {
     #[test]
     fn the_target_that_logs_bodies_is_off_unless_named() {
         assert!(filter("trace").to_string().contains("kube_client=off"));
-        assert!(filter("info,kube_client=debug").to_string().contains("kube_client=debug"));
+        assert!(
+            filter("info,kube_client=debug")
+                .to_string()
+                .contains("kube_client=debug")
+        );
     }
 }

@@ -78,7 +78,13 @@ impl Launch {
 
     /// Takes arguments that were read already, for instance flattened into the program's own.
     pub fn new(args: LaunchArgs) -> Self {
-        Self { args, wish: Wish::default(), controllers: Vec::new(), settings: FleetSettings::default(), host_life: Life::new() }
+        Self {
+            args,
+            wish: Wish::default(),
+            controllers: Vec::new(),
+            settings: FleetSettings::default(),
+            host_life: Life::new(),
+        }
     }
 
     /// Adds a controller.
@@ -90,7 +96,8 @@ impl Launch {
         self.wish.ask(C::provider(), C::FEATURES);
         let mut wiring = ControllerBuilder::new(C::NAME);
         C::wire(&mut wiring);
-        self.controllers.push(wiring.build(controller).map_err(StartError::from));
+        self.controllers
+            .push(wiring.build(controller).map_err(StartError::from));
         self
     }
 
@@ -131,9 +138,13 @@ impl Launch {
     pub fn host_client<C: MulticlusterController>(&mut self) -> Result<kube::Client, StartError> {
         self.wish.ask(C::provider(), C::FEATURES);
         let simulated = self.wish.choose(&self.args)?.simulated_host.clone();
-        let missing = || StartError::NoHost { controller: C::NAME.to_owned() };
+        let missing = || StartError::NoHost {
+            controller: C::NAME.to_owned(),
+        };
         let access = host::access(self.args.host.as_deref(), simulated)?.ok_or_else(missing)?;
-        access.connect(&self.settings.limits, &self.host_life).map_err(StartError::Connect)
+        access
+            .connect(&self.settings.limits, &self.host_life)
+            .map_err(StartError::Connect)
     }
 
     /// Starts and runs until Ctrl-C or SIGTERM.
@@ -150,14 +161,24 @@ impl Launch {
     /// # Errors
     /// A [`StartError`] if the program cannot start.
     pub async fn run_until(mut self, shutdown: impl Future<Output = ()>) -> Result<()> {
-        let Chosen { provider, why, simulated_host } = self.wish.choose(&self.args)?.clone();
-        let simulated = if simulated_host.is_some() { "SIMULATED fleet: " } else { "" };
+        let Chosen {
+            provider,
+            why,
+            simulated_host,
+        } = self.wish.choose(&self.args)?.clone();
+        let simulated = if simulated_host.is_some() {
+            "SIMULATED fleet: "
+        } else {
+            ""
+        };
         tracing::info!("{simulated}provider `{}`, because {why}", provider.name());
         let mut controllers = Vec::with_capacity(self.controllers.len());
         for controller in self.controllers {
             controllers.push(controller?);
         }
-        let mut manager = Manager::builder().shared_provider(provider).fleet_settings(self.settings);
+        let mut manager = Manager::builder()
+            .shared_provider(provider)
+            .fleet_settings(self.settings);
         if controllers.iter().any(Controller::uses_host)
             && let Some(host) = host::access(self.args.host.as_deref(), simulated_host)?
         {
@@ -175,6 +196,8 @@ impl Launch {
 
 impl fmt::Debug for Launch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Launch").field("args", &self.args).finish_non_exhaustive()
+        f.debug_struct("Launch")
+            .field("args", &self.args)
+            .finish_non_exhaustive()
     }
 }

@@ -162,7 +162,11 @@ impl<R: Reconciler> ControllerBuilder<R> {
     }
 
     /// The kind to reconcile, where only a value knows which one it is.
-    pub fn for_kind_with(&mut self, kind: <R::Object as Resource>::DynamicType, watch: Watch<R::Object>) -> &mut Self
+    pub fn for_kind_with(
+        &mut self,
+        kind: <R::Object as Resource>::DynamicType,
+        watch: Watch<R::Object>,
+    ) -> &mut Self
     where
         R::Object: Cacheable + Resource,
     {
@@ -223,7 +227,8 @@ impl<R: Reconciler> ControllerBuilder<R> {
         T: Cacheable,
         O: IntoRequests<R>,
     {
-        let map: Map<R, T> = Arc::new(move |reconciler, object, cx| map(reconciler, object, cx).into_requests());
+        let map: Map<R, T> =
+            Arc::new(move |reconciler, object, cx| map(reconciler, object, cx).into_requests());
         self.declare("watches", kind, Role::Watches(map), watch)
     }
 
@@ -238,7 +243,9 @@ impl<R: Reconciler> ControllerBuilder<R> {
         &mut self,
         map: impl Fn(&R, &FleetEvent, MapContext<R>) -> O + Send + Sync + 'static,
     ) -> &mut Self {
-        self.on_fleet = Some(Arc::new(move |reconciler, event, cx| map(reconciler, event, cx).into_requests()));
+        self.on_fleet = Some(Arc::new(move |reconciler, event, cx| {
+            map(reconciler, event, cx).into_requests()
+        }));
         self
     }
 
@@ -274,7 +281,11 @@ impl<R: Reconciler> ControllerBuilder<R> {
         keys: impl Fn(&T) -> Vec<V> + Send + Sync + 'static,
     ) -> Index<R, T, V> {
         let slot = u16::try_from(self.indexes.len()).unwrap_or(u16::MAX);
-        self.indexes.push(Box::new(Indexed { name, resource, keys: Arc::new(keys) }));
+        self.indexes.push(Box::new(Indexed {
+            name,
+            resource,
+            keys: Arc::new(keys),
+        }));
         Index::declared(slot)
     }
 
@@ -343,7 +354,12 @@ impl<R: Reconciler> ControllerBuilder<R> {
             kind: scope.resource.kind.clone(),
             resolve: Box::new(move |place| {
                 let summary = Summary { role, place, scope };
-                Box::new(Declared { summary, dyntype: kind, role: means, predicate: watch.predicate })
+                Box::new(Declared {
+                    summary,
+                    dyntype: kind,
+                    role: means,
+                    predicate: watch.predicate,
+                })
             }),
         });
         self
@@ -357,24 +373,46 @@ impl<R: Reconciler> ControllerBuilder<R> {
         R::indexes(&mut self);
         let controller = || self.name.clone();
         if let Some(setting) = self.zero {
-            return Err(BuildError::Zero { controller: controller(), setting });
+            return Err(BuildError::Zero {
+                controller: controller(),
+                setting,
+            });
         }
         let Some((kind, namespaced)) = self.kind.clone() else {
-            return Err(BuildError::NoFor { controller: controller() });
+            return Err(BuildError::NoFor {
+                controller: controller(),
+            });
         };
-        let home = self.declarations.iter().find(|pending| pending.role == FOR).and_then(|pending| pending.place);
+        let home = self
+            .declarations
+            .iter()
+            .find(|pending| pending.role == FOR)
+            .and_then(|pending| pending.place);
         let home = home.unwrap_or_default();
         let uses_host = self.uses.iter().any(|uses| uses.place.has_host());
         let mut declarations: Vec<Box<dyn Declaration<R>>> = Vec::with_capacity(self.declarations.len());
         for pending in std::mem::take(&mut self.declarations) {
-            let inherited = if pending.role == "owns" { home } else { Place::default() };
+            let inherited = if pending.role == "owns" {
+                home
+            } else {
+                Place::default()
+            };
             let place = pending.place.unwrap_or(inherited);
             if pending.role == "owns" && place != home {
-                return Err(BuildError::OwnsElsewhere { controller: controller(), kind: pending.kind, place, home });
+                return Err(BuildError::OwnsElsewhere {
+                    controller: controller(),
+                    kind: pending.kind,
+                    place,
+                    home,
+                });
             }
             let declaration = (pending.resolve)(place);
             if let Some(place) = overlap(&declarations, declaration.summary()) {
-                return Err(BuildError::Twice { controller: controller(), kind: pending.kind, place });
+                return Err(BuildError::Twice {
+                    controller: controller(),
+                    kind: pending.kind,
+                    place,
+                });
             }
             declarations.push(declaration);
         }
@@ -397,7 +435,8 @@ impl<R: Reconciler> ControllerBuilder<R> {
 fn overlap<R: Reconciler>(declared: &[Box<dyn Declaration<R>>], new: &Summary) -> Option<Place> {
     let mut declared = declared.iter().map(|declaration| declaration.summary());
     let same = declared.find(|old| {
-        let meet = (old.place.has_host() && new.place.has_host()) || (old.place.has_fleet() && new.place.has_fleet());
+        let meet = (old.place.has_host() && new.place.has_host())
+            || (old.place.has_fleet() && new.place.has_fleet());
         meet && old.scope.resource == new.scope.resource
     });
     same.map(|old| old.place)
@@ -405,7 +444,14 @@ fn overlap<R: Reconciler>(declared: &[Box<dyn Declaration<R>>], new: &Summary) -
 
 impl<R: Reconciler> fmt::Debug for ControllerBuilder<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let kinds: Vec<_> = self.declarations.iter().map(|pending| format!("{} {}", pending.role, pending.kind)).collect();
-        f.debug_struct("ControllerBuilder").field("name", &self.name).field("declarations", &kinds).finish_non_exhaustive()
+        let kinds: Vec<_> = self
+            .declarations
+            .iter()
+            .map(|pending| format!("{} {}", pending.role, pending.kind))
+            .collect();
+        f.debug_struct("ControllerBuilder")
+            .field("name", &self.name)
+            .field("declarations", &kinds)
+            .finish_non_exhaustive()
     }
 }

@@ -1,16 +1,11 @@
 //! What a reconcile can reach: its request, its cluster, the host, the fleet.
 use super::{
-    IndexReader, Reconciler, Request,
-    engagement::Engagement,
-    index::IndexKey,
-    place,
-    reach::ClusterContext,
-    runtime::Shared,
-    watch::Index,
+    IndexReader, Reconciler, Request, engagement::Engagement, index::IndexKey, place, reach::ClusterContext,
+    runtime::Shared, watch::Index,
 };
 use crate::{
-    Result,
     __private::{CachedBy, DeclaredBy, HasHost, Homed},
+    Result,
     cache::{Cacheable, Store},
     cluster::ObjectKey,
     fleet::{Cluster, Fleet},
@@ -42,7 +37,10 @@ pub(super) struct Inner {
 
 impl<C> Context<C> {
     pub(super) fn new(inner: Inner) -> Self {
-        Self { inner: Arc::new(inner), controller: PhantomData }
+        Self {
+            inner: Arc::new(inner),
+            controller: PhantomData,
+        }
     }
 
     /// The object and the cluster that this reconcile is about.
@@ -119,7 +117,11 @@ impl<C> Context<C> {
     where
         C: HasHost,
     {
-        let host = self.inner.shared.host().expect("a controller that declares the host starts with one");
+        let host = self
+            .inner
+            .shared
+            .host()
+            .expect("a controller that declares the host starts with one");
         let namespace = host.cluster.client().default_namespace().to_owned();
         ClusterContext::new(self.inner.clone(), host, Some(namespace))
     }
@@ -128,7 +130,11 @@ impl<C> Context<C> {
     pub fn index<T: Cacheable, V: IndexKey>(&self, handle: Index<C, T, V>) -> IndexReader<T, V> {
         let host = self.inner.shared.host();
         let here = [&self.inner.target].into_iter().chain(&host);
-        IndexReader::new(handle, here.filter(|engagement| engagement.index(handle.slot).is_some()).take(1))
+        IndexReader::new(
+            handle,
+            here.filter(|engagement| engagement.index(handle.slot).is_some())
+                .take(1),
+        )
     }
 }
 
@@ -177,7 +183,10 @@ impl<C: Homed> Context<C> {
 
 impl<C> Clone for Context<C> {
     fn clone(&self) -> Self {
-        Self { inner: self.inner.clone(), controller: PhantomData }
+        Self {
+            inner: self.inner.clone(),
+            controller: PhantomData,
+        }
     }
 }
 

@@ -88,7 +88,9 @@ impl<R: Reconciler, T: Cacheable> Declaration<R> for Declared<R, T> {
     }
 
     fn open(&self, cluster: &Cluster) -> Box<dyn Opened> {
-        let cache: Cache<T> = cluster.caches().open(self.summary.scope.clone(), self.dyntype.clone());
+        let cache: Cache<T> = cluster
+            .caches()
+            .open(self.summary.scope.clone(), self.dyntype.clone());
         Box::new(cache)
     }
 

@@ -86,7 +86,10 @@ impl Engagement {
 
     /// The first store of `T` whose cache is the one meant.
     pub(crate) fn store_where<T: Cacheable>(&self, meant: impl Fn(&Cache<T>) -> bool) -> Option<Store<T>> {
-        let caches = self.caches.iter().filter_map(|cache| (&**cache as &dyn Any).downcast_ref::<Cache<T>>());
+        let caches = self
+            .caches
+            .iter()
+            .filter_map(|cache| (&**cache as &dyn Any).downcast_ref::<Cache<T>>());
         caches.into_iter().find(|cache| meant(cache)).map(Cache::store)
     }
 
@@ -130,14 +133,19 @@ impl Engagement {
         async move {
             for mut state in states {
                 // The channel closes with the cache, that is with the engagement.
-                let _ = state.wait_for(|state| matches!(state, WatchState::Synced | WatchState::Absent)).await;
+                let _ = state
+                    .wait_for(|state| matches!(state, WatchState::Synced | WatchState::Absent))
+                    .await;
             }
         }
     }
 
     pub(crate) fn recorder(&self, controller: &str) -> &Recorder {
         self.recorder.get_or_init(|| {
-            let reporter = Reporter { controller: controller.to_owned(), instance: None };
+            let reporter = Reporter {
+                controller: controller.to_owned(),
+                instance: None,
+            };
             Recorder::new(self.cluster.client(), reporter)
         })
     }
@@ -145,7 +153,9 @@ impl Engagement {
 
 impl fmt::Debug for Engagement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Engagement").field("cluster", &self.cluster).finish_non_exhaustive()
+        f.debug_struct("Engagement")
+            .field("cluster", &self.cluster)
+            .finish_non_exhaustive()
     }
 }
 
@@ -167,7 +177,10 @@ impl Engaged {
     }
 
     pub(crate) fn of(&self, cluster: &Cluster) -> Option<Arc<Engagement>> {
-        self.engagements.values().find(|engagement| engagement.cluster == *cluster).cloned()
+        self.engagements
+            .values()
+            .find(|engagement| engagement.cluster == *cluster)
+            .cloned()
     }
 
     pub(crate) fn all(&self) -> Vec<Arc<Engagement>> {

@@ -53,7 +53,10 @@ impl Controller {
 
 impl fmt::Debug for Controller {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Controller").field("name", &self.name()).field("plan", &self.plan()).finish()
+        f.debug_struct("Controller")
+            .field("name", &self.name())
+            .field("plan", &self.plan())
+            .finish()
     }
 }
 
@@ -94,7 +97,10 @@ impl<R: Reconciler<Object: Cacheable>> Erased for Parts<R> {
     }
 
     fn plan(&self) -> Vec<String> {
-        self.declarations.iter().map(|declaration| declaration.summary().to_string()).collect()
+        self.declarations
+            .iter()
+            .map(|declaration| declaration.summary().to_string())
+            .collect()
     }
 
     fn bind(self: Box<Self>, fleet: &Fleet) -> Bound {
@@ -105,7 +111,11 @@ impl<R: Reconciler<Object: Cacheable>> Erased for Parts<R> {
             ..QueueSettings::default()
         };
         let shared = Arc::new(Shared {
-            field_manager: self.settings.field_manager.clone().unwrap_or_else(|| self.name.clone()),
+            field_manager: self
+                .settings
+                .field_manager
+                .clone()
+                .unwrap_or_else(|| self.name.clone()),
             name: self.name,
             kind: self.kind,
             namespaced: self.namespaced,
@@ -179,6 +189,9 @@ impl ControllerHandle {
 
 impl fmt::Debug for ControllerHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ControllerHandle").field("name", &self.name()).field("counters", &self.counters()).finish()
+        f.debug_struct("ControllerHandle")
+            .field("name", &self.name())
+            .field("counters", &self.counters())
+            .finish()
     }
 }

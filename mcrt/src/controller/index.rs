@@ -37,11 +37,18 @@ impl<T: Cacheable, V: IndexKey> AnyIndex for Indexed<T, V> {
     fn bind<'a>(&'a self, cache: &'a (dyn Any + Send + Sync)) -> BoxFuture<'a, Option<BoundIndex>> {
         Box::pin(async move {
             let cache: &Cache<T> = cache.downcast_ref()?;
-            if self.resource.as_ref().is_some_and(|resource| cache.scope().resource != *resource) {
+            if self
+                .resource
+                .as_ref()
+                .is_some_and(|resource| cache.scope().resource != *resource)
+            {
                 return None;
             }
             let index = cache.index(self.name, self.keys.clone()).await;
-            Some(BoundIndex(Box::new(Arc::new(Bound { cluster_store: cache.store(), index }))))
+            Some(BoundIndex(Box::new(Arc::new(Bound {
+                cluster_store: cache.store(),
+                index,
+            }))))
         })
     }
 }
@@ -60,19 +67,26 @@ impl<T: Cacheable, V: IndexKey> IndexReader<T, V> {
             let bound: &Arc<Bound<T, V>> = engagement.index(handle.slot)?.0.downcast_ref()?;
             Some((engagement.cluster.clone(), bound.clone()))
         });
-        Self { parts: parts.collect() }
+        Self {
+            parts: parts.collect(),
+        }
     }
 
     /// The objects under `key`.
     pub fn get(&self, key: &V) -> Vec<Arc<T>> {
-        self.parts.iter().flat_map(|(_, bound)| bound.cluster_store.by_index(&bound.index, key)).collect()
+        self.parts
+            .iter()
+            .flat_map(|(_, bound)| bound.cluster_store.by_index(&bound.index, key))
+            .collect()
     }
 
     /// The objects under `key`, as requests in the cluster where each lives.
     pub fn requests(&self, key: &V) -> Vec<Request<T>> {
         let requests = self.parts.iter().flat_map(|(cluster, bound)| {
             let objects = bound.cluster_store.by_index(&bound.index, key);
-            objects.into_iter().map(move |object| Request::of(cluster.name().clone(), &*object))
+            objects
+                .into_iter()
+                .map(move |object| Request::of(cluster.name().clone(), &*object))
         });
         requests.collect()
     }
@@ -80,6 +94,8 @@ impl<T: Cacheable, V: IndexKey> IndexReader<T, V> {
 
 impl<T: Cacheable, V> fmt::Debug for IndexReader<T, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.parts.iter().map(|(cluster, _)| cluster)).finish()
+        f.debug_list()
+            .entries(self.parts.iter().map(|(cluster, _)| cluster))
+            .finish()
     }
 }

@@ -16,7 +16,11 @@ pub struct MapContext<C> {
 
 impl<C> MapContext<C> {
     pub(super) fn new(shared: Arc<Shared>, engagement: Arc<Engagement>) -> Self {
-        Self { shared, engagement, controller: PhantomData }
+        Self {
+            shared,
+            engagement,
+            controller: PhantomData,
+        }
     }
 
     /// The cluster where the change happened.

@@ -1,8 +1,8 @@
 //! Reads and writes in one cluster, of the kinds declared there.
 use super::{context::Inner, engagement::Engagement};
 use crate::{
-    Error, Result,
     __private::{CachedBy, DeclaredBy},
+    Error, Result,
     cache::{Cacheable, Store},
     cluster::ObjectKey,
     fleet::Cluster,
@@ -25,14 +25,24 @@ pub trait ApiKind:
 {
 }
 impl<K> ApiKind for K where
-    K: Resource<DynamicType = (), Scope: ApiScope> + Clone + fmt::Debug + DeserializeOwned + Send + Sync + 'static
+    K: Resource<DynamicType = (), Scope: ApiScope>
+        + Clone
+        + fmt::Debug
+        + DeserializeOwned
+        + Send
+        + Sync
+        + 'static
 {
 }
 
 /// Whether objects of a kind live in namespaces.
 pub trait ApiScope: Sized {
     /// The API of a kind of this scope, within the namespace where that means something.
-    fn api<K: Resource<Scope = Self>>(client: Client, namespace: Option<&str>, kind: &K::DynamicType) -> Api<K>;
+    fn api<K: Resource<Scope = Self>>(
+        client: Client,
+        namespace: Option<&str>,
+        kind: &K::DynamicType,
+    ) -> Api<K>;
 }
 
 impl ApiScope for ClusterResourceScope {
@@ -42,7 +52,11 @@ impl ApiScope for ClusterResourceScope {
 }
 
 impl ApiScope for NamespaceResourceScope {
-    fn api<K: Resource<Scope = Self>>(client: Client, namespace: Option<&str>, kind: &K::DynamicType) -> Api<K> {
+    fn api<K: Resource<Scope = Self>>(
+        client: Client,
+        namespace: Option<&str>,
+        kind: &K::DynamicType,
+    ) -> Api<K> {
         let all = Api::all_with(client, kind);
         match namespace {
             Some(namespace) => all.constrain(namespace),
@@ -52,7 +66,11 @@ impl ApiScope for NamespaceResourceScope {
 }
 
 impl ApiScope for DynamicResourceScope {
-    fn api<K: Resource<Scope = Self>>(client: Client, namespace: Option<&str>, kind: &K::DynamicType) -> Api<K> {
+    fn api<K: Resource<Scope = Self>>(
+        client: Client,
+        namespace: Option<&str>,
+        kind: &K::DynamicType,
+    ) -> Api<K> {
         let all = Api::all_with(client, kind);
         match namespace {
             Some(namespace) => all.constrain(namespace),
@@ -71,7 +89,12 @@ pub struct ClusterContext<C, S> {
 
 impl<C, S> ClusterContext<C, S> {
     pub(super) fn new(cx: Arc<Inner>, engagement: Arc<Engagement>, namespace: Option<String>) -> Self {
-        Self { cx, engagement, namespace, types: PhantomData }
+        Self {
+            cx,
+            engagement,
+            namespace,
+            types: PhantomData,
+        }
     }
 
     /// The same cluster, in another namespace.
@@ -104,7 +127,9 @@ impl<C, S> ClusterContext<C, S> {
     where
         K::Stored: Cacheable,
     {
-        self.engagement.store().expect("the controller's wiring declares a watch of this kind on this place")
+        self.engagement
+            .store()
+            .expect("the controller's wiring declares a watch of this kind on this place")
     }
 
     /// An object of a watched kind from its store, in this context's namespace. A store that has not been told yet
@@ -115,7 +140,10 @@ impl<C, S> ClusterContext<C, S> {
     {
         let store = self.store::<K>();
         if !store.is_synced() {
-            return Err(NeverSynced { cluster: self.cluster().to_string() }.into());
+            return Err(NeverSynced {
+                cluster: self.cluster().to_string(),
+            }
+            .into());
         }
         let namespaced = store.get(&ObjectKey {
             namespace: self.namespace.as_deref().map(Arc::from),
@@ -148,7 +176,12 @@ impl<C, S> ClusterContext<C, S> {
     /// The garbage collector of another cluster would take the owner for deleted, and the object with it.
     fn check_owner(&self, object: &impl Resource) -> Result<()> {
         let Some(uid) = &self.cx.uid else { return Ok(()) };
-        let owned = object.meta().owner_references.iter().flatten().any(|owner| owner.uid == *uid);
+        let owned = object
+            .meta()
+            .owner_references
+            .iter()
+            .flatten()
+            .any(|owner| owner.uid == *uid);
         if owned && self.engagement.cluster != self.cx.home.cluster {
             return Err(Error::give_up(format!(
                 "owner references do not cross clusters: the owner lives in `{}`, the object would go to `{}`; \
@@ -180,12 +213,22 @@ fn intent<K: Resource<DynamicType = ()> + Serialize>(object: &K, controller: &st
     intent["apiVersion"] = Value::from(K::api_version(&()));
     intent["kind"] = Value::from(K::kind(&()));
     if let Some(meta) = intent["metadata"].as_object_mut() {
-        for written_by_server in ["managedFields", "resourceVersion", "uid", "creationTimestamp", "generation"] {
+        for written_by_server in [
+            "managedFields",
+            "resourceVersion",
+            "uid",
+            "creationTimestamp",
+            "generation",
+        ] {
             meta.remove(written_by_server);
         }
-        let labels = meta.entry("labels").or_insert_with(|| Value::Object(serde_json::Map::new()));
+        let labels = meta
+            .entry("labels")
+            .or_insert_with(|| Value::Object(serde_json::Map::new()));
         if let Some(labels) = labels.as_object_mut() {
-            labels.entry(MANAGED_BY).or_insert_with(|| Value::from(controller));
+            labels
+                .entry(MANAGED_BY)
+                .or_insert_with(|| Value::from(controller));
         }
     }
     Ok(intent)

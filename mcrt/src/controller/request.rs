@@ -18,7 +18,12 @@ pub struct Request<K> {
 impl<K> Request<K> {
     /// An object of a cluster, worked on where it lives.
     pub fn new(cluster: ClusterName, object: ObjectKey) -> Self {
-        Self { target: cluster.clone(), home: cluster, object, kind: PhantomData }
+        Self {
+            target: cluster.clone(),
+            home: cluster,
+            object,
+            kind: PhantomData,
+        }
     }
 
     /// The same object, worked on in another cluster.
@@ -118,12 +123,19 @@ pub struct Requests<C> {
 pub(crate) enum Wanted {
     /// An object in the cluster where the event came from.
     Here(ObjectKey),
-    There { home: ClusterName, target: ClusterName, object: ObjectKey },
+    There {
+        home: ClusterName,
+        target: ClusterName,
+        object: ObjectKey,
+    },
 }
 
 impl<C> Requests<C> {
     pub(crate) fn new(wanted: Vec<Wanted>) -> Self {
-        Self { wanted, controller: PhantomData }
+        Self {
+            wanted,
+            controller: PhantomData,
+        }
     }
 
     /// Asks for nothing.
@@ -165,6 +177,9 @@ mod tests {
         let request = Request::<ConfigMap>::new(home, ObjectKey::namespaced("ns", "name"));
         assert_eq!(request.to_string(), "cluster://team%2Fa%231/ns/name");
         let elsewhere = request.targeting(ClusterName::host());
-        assert_eq!(elsewhere.to_string(), "cluster://team%2Fa%231/ns/name -> cluster://host");
+        assert_eq!(
+            elsewhere.to_string(),
+            "cluster://team%2Fa%231/ns/name -> cluster://host"
+        );
     }
 }

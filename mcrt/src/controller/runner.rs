@@ -75,7 +75,10 @@ impl<R: Reconciler<Object: Cacheable>> Runtime<R> {
                 self.enqueue_all(&host);
             }
         }
-        let (Some(map), Some(host)) = (&self.on_fleet, self.shared.host().or_else(|| self.any_engagement())) else {
+        let (Some(map), Some(host)) = (
+            &self.on_fleet,
+            self.shared.host().or_else(|| self.any_engagement()),
+        ) else {
             return;
         };
         let cx = super::MapContext::new(self.shared.clone(), host.clone());
@@ -94,7 +97,8 @@ impl<R: Reconciler<Object: Cacheable>> Runtime<R> {
     }
 
     fn uses_host_primary(&self) -> bool {
-        self.plan().any(|watch| watch.role == super::builder::FOR && watch.place.has_host())
+        self.plan()
+            .any(|watch| watch.role == super::builder::FOR && watch.place.has_host())
     }
 
     fn resync(&self) {
@@ -105,9 +109,14 @@ impl<R: Reconciler<Object: Cacheable>> Runtime<R> {
     }
 
     fn enqueue_all(&self, engagement: &Engagement) {
-        let Some(store) = self.primary(engagement) else { return };
+        let Some(store) = self.primary(engagement) else {
+            return;
+        };
         let lane = engagement.lane;
-        let keys = store.list().into_iter().map(|object| (lane, lane, ObjectKey::of(&*object)));
+        let keys = store
+            .list()
+            .into_iter()
+            .map(|object| (lane, lane, ObjectKey::of(&*object)));
         self.shared.queue.add_all(keys, Priority::Low);
     }
 
@@ -145,14 +154,19 @@ impl<R: Reconciler<Object: Cacheable>> Runtime<R> {
         stop: CancellationToken,
     ) -> Outcome {
         let key = item.object();
-        let Some(store) = self.primary(&home) else { return Outcome::GiveUp };
+        let Some(store) = self.primary(&home) else {
+            return Outcome::GiveUp;
+        };
         if home.lane != target.lane && !store.is_synced() {
             return Outcome::Requeue(HOME_UNSYNCED);
         }
         if let Some(gone) = self.tombstones.get(home.lane, key) {
             let cx = self.context(item, &home, &target, &gone, &stop);
             let ran = self.guarded(&home, &target, async {
-                self.reconciler.gone(gone.clone(), cx.clone()).await.map(|()| Action::await_change())
+                self.reconciler
+                    .gone(gone.clone(), cx.clone())
+                    .await
+                    .map(|()| Action::await_change())
             });
             let outcome = self.settle(ran.await, &gone, &cx);
             if !matches!(outcome, Outcome::Done | Outcome::GiveUp) {
@@ -161,10 +175,18 @@ impl<R: Reconciler<Object: Cacheable>> Runtime<R> {
             Counters::count(&self.shared.counters.gone);
             self.tombstones.settle(home.lane, key, &gone);
         }
-        let Some(object) = store.get(key) else { return Outcome::Done };
+        let Some(object) = store.get(key) else {
+            return Outcome::Done;
+        };
         let cx = self.context(item, &home, &target, &object, &stop);
         Counters::count(&self.shared.counters.reconciles);
-        let ran = self.guarded(&home, &target, self.reconciler.reconcile(object.clone(), cx.clone())).await;
+        let ran = self
+            .guarded(
+                &home,
+                &target,
+                self.reconciler.reconcile(object.clone(), cx.clone()),
+            )
+            .await;
         self.settle(ran, &object, &cx)
     }
 
@@ -271,5 +293,6 @@ async fn tick(ticks: &mut Option<tokio::time::Interval>) {
 /// What a panic says.
 pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("a value that is no text")
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("a value that is no text")
 }

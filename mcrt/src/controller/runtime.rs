@@ -69,16 +69,16 @@ impl Shared {
     /// The keys of an object's owners that are of the reconciled kind.
     pub(crate) fn owners_of<'a>(&'a self, meta: &'a ObjectMeta) -> impl Iterator<Item = ObjectKey> + 'a {
         let owners = meta.owner_references.iter().flatten();
-        owners.filter(|owner| owner.kind == self.kind.kind && group(&owner.api_version) == self.kind.group).map(
-            |owner| ObjectKey {
+        owners
+            .filter(|owner| owner.kind == self.kind.kind && group(&owner.api_version) == self.kind.group)
+            .map(|owner| ObjectKey {
                 // A cluster-scoped owner has one key, wherever what it owns lives.
                 namespace: match self.namespaced {
                     Namespaced::No => None,
                     Namespaced::Yes | Namespaced::Unknown => meta.namespace.as_deref().map(Arc::from),
                 },
                 name: Arc::from(owner.name.as_str()),
-            },
-        )
+            })
     }
 
     /// This controller's engagement of the host.
@@ -108,7 +108,9 @@ const ABORT_REPORT: Duration = Duration::from_secs(5);
 
 impl<R: super::Reconciler> Runtime<R> {
     fn declared_on(&self, host: bool) -> impl Iterator<Item = &Box<dyn Declaration<R>>> {
-        self.declarations.iter().filter(move |declaration| declaration.summary().place.contains(host))
+        self.declarations
+            .iter()
+            .filter(move |declaration| declaration.summary().place.contains(host))
     }
 
     /// The watches, in words.
@@ -120,7 +122,10 @@ impl<R: super::Reconciler> Runtime<R> {
         let lane = self.shared.queue.engage(NonZeroU32::MIN);
         self.shared.engaged.write().publish(cluster.name().clone(), lane);
         cluster.reach(Step::Lane).await;
-        let caches = self.declared_on(cluster.is_host()).map(|declaration| declaration.open(cluster)).collect();
+        let caches = self
+            .declared_on(cluster.is_host())
+            .map(|declaration| declaration.open(cluster))
+            .collect();
         let engagement = Engagement::open(cluster.clone(), lane, caches, &self.indexes).await;
         let engagement = Arc::new(engagement);
         // Before the first change: a map function may look anything up.
@@ -154,7 +159,10 @@ impl<R: super::Reconciler> Runtime<R> {
         self.tombstones.purge(lane);
         engagement.cluster.reach(Step::Purged).await;
         tracing::debug!(controller = %self.shared.name, cluster = %name, ?purged, "lane purged");
-        if tokio::time::timeout(self.shared.fleet.grace(), self.shared.queue.idle(lane)).await.is_err() {
+        if tokio::time::timeout(self.shared.fleet.grace(), self.shared.queue.idle(lane))
+            .await
+            .is_err()
+        {
             engagement.abort.cancel();
             self.await_aborted(name, lane).await;
         }
@@ -165,7 +173,10 @@ impl<R: super::Reconciler> Runtime<R> {
     /// Waits until aborted reconciles have let go. One that never awaits cannot be stopped: it keeps its successor
     /// waiting, or one object would be reconciled twice at once.
     async fn await_aborted(&self, name: &ClusterName, lane: Lane) {
-        while tokio::time::timeout(ABORT_REPORT, self.shared.queue.idle(lane)).await.is_err() {
+        while tokio::time::timeout(ABORT_REPORT, self.shared.queue.idle(lane))
+            .await
+            .is_err()
+        {
             tracing::error!(
                 controller = %self.shared.name, cluster = %name,
                 "a reconcile of a cluster that leaves does not reach an await: it blocks its thread",

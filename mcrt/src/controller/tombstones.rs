@@ -30,7 +30,10 @@ impl<T> Tombstones<T> {
     pub(crate) fn settle(&self, home: Lane, key: &ObjectKey, object: &Arc<T>) {
         let mut tombstones = self.0.lock();
         let at = (home, key.clone());
-        if tombstones.get(&at).is_some_and(|current| Arc::ptr_eq(current, object)) {
+        if tombstones
+            .get(&at)
+            .is_some_and(|current| Arc::ptr_eq(current, object))
+        {
             tombstones.remove(&at);
         }
     }

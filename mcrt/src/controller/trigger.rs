@@ -43,7 +43,9 @@ impl<R: Reconciler, T: Cacheable> DeltaSink<T> for Trigger<R, T> {
 
 impl<R: Reconciler, T: Cacheable> Trigger<R, T> {
     fn matters(&self, old: Option<&T>, new: &T) -> bool {
-        self.predicate.as_ref().is_none_or(|predicate| predicate(old, new))
+        self.predicate
+            .as_ref()
+            .is_none_or(|predicate| predicate(old, new))
     }
 
     fn updated(&self, old: &Arc<T>, new: &Arc<T>, priority: Priority) {
@@ -79,7 +81,10 @@ impl<R: Reconciler, T: Cacheable> Trigger<R, T> {
     fn enqueue(&self, object: &Arc<T>, priority: Priority) {
         let lane = self.engagement.lane;
         match &self.role {
-            Role::For(_) => self.shared.queue.add(lane, lane, ObjectKey::of(&**object), priority),
+            Role::For(_) => self
+                .shared
+                .queue
+                .add(lane, lane, ObjectKey::of(&**object), priority),
             Role::Owns => {
                 for owner in self.shared.owners_of(object.meta()) {
                     self.shared.queue.add(lane, lane, owner, priority);

@@ -17,7 +17,13 @@ pub struct Watch<T> {
 impl<T> Watch<T> {
     /// Every object of the kind, on the fleet (an owned kind: where its owner is), every change.
     pub fn new() -> Self {
-        Self { place: None, labels: None, fields: None, namespaces: Vec::new(), predicate: None }
+        Self {
+            place: None,
+            labels: None,
+            fields: None,
+            namespaces: Vec::new(),
+            predicate: None,
+        }
     }
 
     /// Watches on another place.
@@ -113,7 +119,10 @@ pub struct Index<C, T, V> {
 impl<C, T, V> Index<C, T, V> {
     /// The handle of the controller's index number `slot`, in the order of their registration.
     pub const fn declared(slot: u16) -> Self {
-        Self { slot, types: PhantomData }
+        Self {
+            slot,
+            types: PhantomData,
+        }
     }
 }
 
@@ -132,6 +141,5 @@ impl<C, T, V> fmt::Debug for Index<C, T, V> {
 }
 
 /// Maps a change of the fleet to requests.
-pub(crate) type Map<R> = Arc<
-    dyn Fn(&R, &crate::fleet::FleetEvent, super::MapContext<R>) -> super::Requests<R> + Send + Sync,
->;
+pub(crate) type Map<R> =
+    Arc<dyn Fn(&R, &crate::fleet::FleetEvent, super::MapContext<R>) -> super::Requests<R> + Send + Sync>;

@@ -37,7 +37,16 @@ impl Cluster {
     ) -> Self {
         let health = watch::Sender::new(Health::Connecting);
         let properties = Mutex::new(Arc::new(properties));
-        Self(Arc::new(Inner { name, epoch: Epoch::next(), properties, client, caches, life, health, steps }))
+        Self(Arc::new(Inner {
+            name,
+            epoch: Epoch::next(),
+            properties,
+            client,
+            caches,
+            life,
+            health,
+            steps,
+        }))
     }
 
     /// The cluster's name; the host's prints as `host`.

@@ -29,7 +29,10 @@ impl Listeners {
     }
 
     /// A new listener, who first hears `replay`.
-    pub(super) fn join(&mut self, replay: impl IntoIterator<Item = FleetEvent>) -> UnboundedReceiver<FleetEvent> {
+    pub(super) fn join(
+        &mut self,
+        replay: impl IntoIterator<Item = FleetEvent>,
+    ) -> UnboundedReceiver<FleetEvent> {
         let (sender, receiver) = unbounded_channel();
         for event in replay {
             // The receiver is alive: it is returned below.
@@ -44,7 +47,9 @@ impl Listeners {
     }
 }
 
-pub(super) fn into_stream(receiver: UnboundedReceiver<FleetEvent>) -> impl Stream<Item = FleetEvent> + Send + Unpin {
+pub(super) fn into_stream(
+    receiver: UnboundedReceiver<FleetEvent>,
+) -> impl Stream<Item = FleetEvent> + Send + Unpin {
     Box::pin(stream::unfold(receiver, |mut receiver| async move {
         receiver.recv().await.map(|event| (event, receiver))
     }))

@@ -71,12 +71,22 @@ impl Fleet {
     /// The engaged clusters, without the host, sorted by name.
     pub fn clusters(&self) -> Vec<Cluster> {
         let state = self.0.state.lock();
-        state.members.values().map(|member| member.cluster.clone()).filter(|cluster| !cluster.is_host()).collect()
+        state
+            .members
+            .values()
+            .map(|member| member.cluster.clone())
+            .filter(|cluster| !cluster.is_host())
+            .collect()
     }
 
     /// The engaged cluster of that name.
     pub fn get(&self, name: &ClusterName) -> Option<Cluster> {
-        self.0.state.lock().members.get(name).map(|member| member.cluster.clone())
+        self.0
+            .state
+            .lock()
+            .members
+            .get(name)
+            .map(|member| member.cluster.clone())
     }
 
     /// The host, where one is dialled.
@@ -93,8 +103,11 @@ impl Fleet {
     /// fleet.
     pub fn events(&self) -> impl Stream<Item = FleetEvent> + Send + Unpin + use<> {
         let mut state = self.0.state.lock();
-        let mut replay: Vec<_> =
-            state.members.values().map(|member| FleetEvent::Engaged(member.cluster.clone())).collect();
+        let mut replay: Vec<_> = state
+            .members
+            .values()
+            .map(|member| FleetEvent::Engaged(member.cluster.clone()))
+            .collect();
         if state.synced {
             replay.push(FleetEvent::Synced);
         }
@@ -112,7 +125,9 @@ impl Fleet {
 
     /// Lets somebody take part in every cluster, those already engaged included.
     pub(crate) fn join(&self, participant: Arc<dyn Participant>) {
-        self.0.participants.send_modify(|participants| participants.push(participant));
+        self.0
+            .participants
+            .send_modify(|participants| participants.push(participant));
     }
 
     /// Engages a cluster, replaces a life that is not the same, or keeps one that is.
@@ -138,8 +153,14 @@ impl Fleet {
             self.0.lists.clone(),
             self.0.settings.caches.clone(),
         );
-        let cluster =
-            Cluster::new(spec.name, spec.properties, client, caches, life, self.0.settings.steps.clone());
+        let cluster = Cluster::new(
+            spec.name,
+            spec.properties,
+            client,
+            caches,
+            life,
+            self.0.settings.steps.clone(),
+        );
         self.engage(cluster, identity);
     }
 
@@ -156,7 +177,11 @@ impl Fleet {
         if state.closed {
             return;
         }
-        let member = Member { cluster: cluster.clone(), leave: leave.clone(), identity };
+        let member = Member {
+            cluster: cluster.clone(),
+            leave: leave.clone(),
+            identity,
+        };
         if let Some(old) = state.members.insert(name.clone(), member) {
             old.leave.cancel();
             state.listeners.tell(&FleetEvent::Disengaged(old.cluster));
@@ -166,8 +191,14 @@ impl Fleet {
         let life = (cluster.epoch(), ended_receiver);
         let predecessor = state.lives.insert(name, life).map(|(_, ended)| ended);
         let participants = self.0.participants.subscribe();
-        let supervisor =
-            Supervisor { fleet: self.clone(), cluster, predecessor, participants, leave, ended };
+        let supervisor = Supervisor {
+            fleet: self.clone(),
+            cluster,
+            predecessor,
+            participants,
+            leave,
+            ended,
+        };
         self.0.tasks.spawn(supervisor.run());
     }
 
@@ -184,7 +215,11 @@ impl Fleet {
     /// A supervisor has ended: forgets its life unless the name has a later one.
     pub(super) fn forget(&self, cluster: &Cluster) {
         let mut state = self.0.state.lock();
-        if state.lives.get(cluster.name()).is_some_and(|(epoch, _)| *epoch == cluster.epoch()) {
+        if state
+            .lives
+            .get(cluster.name())
+            .is_some_and(|(epoch, _)| *epoch == cluster.epoch())
+        {
             state.lives.remove(cluster.name());
         }
     }
@@ -193,7 +228,10 @@ impl Fleet {
         if cluster.set_health(health) {
             tracing::info!(cluster = %cluster, %health, "health changed");
             let mut state = self.0.state.lock();
-            let current = state.members.get(cluster.name()).is_some_and(|member| member.cluster == *cluster);
+            let current = state
+                .members
+                .get(cluster.name())
+                .is_some_and(|member| member.cluster == *cluster);
             if current {
                 state.listeners.tell(&FleetEvent::Health(cluster.clone(), health));
             }
@@ -222,7 +260,12 @@ impl Fleet {
         let leaving: Vec<_> = {
             let host = ClusterName::host();
             let state = self.0.state.lock();
-            state.lives.iter().filter(|(name, _)| **name != host).map(|(_, (_, ended))| ended.clone()).collect()
+            state
+                .lives
+                .iter()
+                .filter(|(name, _)| **name != host)
+                .map(|(_, (_, ended))| ended.clone())
+                .collect()
         };
         for mut ended in leaving {
             while ended.changed().await.is_ok() {}

@@ -31,7 +31,12 @@ impl Supervisor {
         self.cluster.reach(Step::Published).await;
         let attached = self.live().await;
         self.cluster.reach(Step::Leaving).await;
-        join_all(attached.iter().map(|participant| participant.detach(&self.cluster))).await;
+        join_all(
+            attached
+                .iter()
+                .map(|participant| participant.detach(&self.cluster)),
+        )
+        .await;
         self.cluster.end().await;
         self.fleet.forget(&self.cluster);
         tracing::debug!(cluster = %self.cluster, epoch = %self.cluster.epoch(), "disengaged");
@@ -79,7 +84,12 @@ struct Probe {
 
 impl Probe {
     fn new(settings: &FleetSettings) -> Self {
-        Self { reached: false, failures: 0, due: Instant::now(), settings: settings.clone() }
+        Self {
+            reached: false,
+            failures: 0,
+            due: Instant::now(),
+            settings: settings.clone(),
+        }
     }
 
     /// Waits until the next probe is due, and probes. Dropped and called again, it starts over.
@@ -106,7 +116,9 @@ impl Probe {
                 if self.failures == 1 || self.failures == self.settings.probe_failures {
                     tracing::warn!(cluster = %cluster, %error, "cannot reach the API server; going on trying");
                 }
-                Health::Unreachable { since: Instant::now() }
+                Health::Unreachable {
+                    since: Instant::now(),
+                }
             }
         };
         fleet.set_health(cluster, health);
@@ -123,6 +135,7 @@ impl Probe {
 
 /// Plus or minus a fifth, so that a fleet's probes do not march in step.
 fn jittered(base: Duration) -> Duration {
-    let fraction = f64::from(u32::try_from(ahash::RandomState::new().hash_one(0_u8) >> 32).unwrap_or(0)) / f64::from(u32::MAX);
+    let fraction = f64::from(u32::try_from(ahash::RandomState::new().hash_one(0_u8) >> 32).unwrap_or(0))
+        / f64::from(u32::MAX);
     base.mul_f64(0.8 + 0.4 * fraction)
 }

@@ -21,7 +21,9 @@ pub struct ManagerBuilder {
 
 impl fmt::Debug for ManagerBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ManagerBuilder").field("controllers", &self.controllers).finish_non_exhaustive()
+        f.debug_struct("ManagerBuilder")
+            .field("controllers", &self.controllers)
+            .finish_non_exhaustive()
     }
 }
 
@@ -124,7 +126,11 @@ impl Manager {
     pub async fn run(self, shutdown: impl Future<Output = ()>) {
         let guard = self.0.stop.clone().drop_guard();
         let discovery_stop = self.0.stop.child_token();
-        let discovery = discover(self.0.fleet.clone(), self.0.provider.clone(), discovery_stop.clone());
+        let discovery = discover(
+            self.0.fleet.clone(),
+            self.0.provider.clone(),
+            discovery_stop.clone(),
+        );
         let discovery: JoinHandle<()> = tokio::spawn(discovery);
         shutdown.await;
         tracing::info!("stopping");
@@ -177,7 +183,11 @@ impl ManagerHandle {
         for watch in controller.plan() {
             tracing::info!(controller = %name, provider = self.0.provider.name(), "{watch}");
         }
-        let Bound { participant, run, status } = controller.bind(&self.0.fleet);
+        let Bound {
+            participant,
+            run,
+            status,
+        } = controller.bind(&self.0.fleet);
         running.push(status.clone());
         self.0.tasks.spawn(run(self.0.stop.clone()));
         self.0.fleet.join(participant);
@@ -187,7 +197,9 @@ impl ManagerHandle {
     fn engage_host(&self, controller: &str) -> Result<(), StartError> {
         let mut engaged = self.0.host_engaged.lock();
         if !*engaged {
-            let missing = || StartError::NoHost { controller: controller.to_owned() };
+            let missing = || StartError::NoHost {
+                controller: controller.to_owned(),
+            };
             self.0.fleet.engage_host(self.0.host.clone().ok_or_else(missing)?);
             *engaged = true;
         }

@@ -92,13 +92,22 @@ async fn a_refused_kind_is_forbidden_until_it_is_allowed() {
 #[tokio::test(start_paused = true)]
 async fn a_watch_that_alone_is_refused_is_forbidden_and_synced_once_it_is_allowed() {
     let server = Server::with(&["x/a"]);
-    server.rule(|call| if call.watch { Verdict::Fail(403, "Forbidden") } else { Verdict::Serve });
+    server.rule(|call| {
+        if call.watch {
+            Verdict::Fail(403, "Forbidden")
+        } else {
+            Verdict::Serve
+        }
+    });
     let caches = caches(&server);
     let cache = caches.open::<ConfigMap>(scope(), ());
     cache.start();
     reaches(&cache, WatchState::Forbidden).await;
     tokio::time::sleep(Duration::from_secs(120)).await;
-    assert_eq!((server.lists(), cache.store().state()), (1, WatchState::Forbidden));
+    assert_eq!(
+        (server.lists(), cache.store().state()),
+        (1, WatchState::Forbidden)
+    );
     server.rule(|_| Verdict::Serve);
     synced(&cache).await;
     assert_eq!(server.lists(), 1);
@@ -114,13 +123,23 @@ async fn one_kind_that_fails_leaves_the_others_alone() {
     });
     let caches = caches(&server);
     let [x, y] = ["x", "y"].map(|namespace| {
-        let cache = caches.open::<ConfigMap>(WatchScope { namespaces: vec![namespace.into()], ..scope() }, ());
+        let cache = caches.open::<ConfigMap>(
+            WatchScope {
+                namespaces: vec![namespace.into()],
+                ..scope()
+            },
+            (),
+        );
         cache.start();
         cache
     });
     synced(&x).await;
     reaches(&y, WatchState::Forbidden).await;
-    let states: Vec<_> = caches.states().into_iter().map(|(scope, state)| (scope.namespaces, state)).collect();
+    let states: Vec<_> = caches
+        .states()
+        .into_iter()
+        .map(|(scope, state)| (scope.namespaces, state))
+        .collect();
     assert!(states.contains(&(vec!["x".into()], WatchState::Synced)));
     assert!(states.contains(&(vec!["y".into()], WatchState::Forbidden)));
     caches.close().await;
@@ -136,6 +155,9 @@ async fn bookmarks_keep_a_quiet_store_fresh_and_silence_shows_in_its_age() {
     assert!(cache.store().age().unwrap() >= Duration::from_secs(99));
     assert_eq!(cache.store().stale_for(), None);
     server.bookmark();
-    until("a fresh store", || cache.store().age().unwrap() < Duration::from_secs(1)).await;
+    until("a fresh store", || {
+        cache.store().age().unwrap() < Duration::from_secs(1)
+    })
+    .await;
     caches.close().await;
 }

@@ -6,7 +6,10 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 async fn the_same_scope_is_the_same_cache_and_one_watch() {
     let server = Server::with(&["x/a"]);
     let caches = caches(&server);
-    let two = |order: [&str; 2]| WatchScope { namespaces: order.map(Into::into).to_vec(), ..scope() };
+    let two = |order: [&str; 2]| WatchScope {
+        namespaces: order.map(Into::into).to_vec(),
+        ..scope()
+    };
     let first = caches.open::<ConfigMap>(two(["x", "y"]), ());
     let second = caches.open::<ConfigMap>(two(["y", "x"]), ());
     first.start();
@@ -24,7 +27,10 @@ async fn an_idle_cache_asks_the_server_nothing() {
     let caches = caches(&server);
     let cache = caches.open::<ConfigMap>(scope(), ());
     tokio::time::sleep(Duration::from_secs(60)).await;
-    assert_eq!((server.count(|_| true), cache.store().state()), (0, WatchState::Idle));
+    assert_eq!(
+        (server.count(|_| true), cache.store().state()),
+        (0, WatchState::Idle)
+    );
     caches.close().await;
 }
 
@@ -35,7 +41,13 @@ async fn closing_joins_every_task_and_leaves_the_stores_readable() {
     let server = Server::with(&["x/a"]);
     let caches = caches(&server);
     let (cache, recorder, subscription) = recorded(&caches).await;
-    let waiting = caches.open::<ConfigMap>(WatchScope { namespaces: vec!["y".into()], ..scope() }, ());
+    let waiting = caches.open::<ConfigMap>(
+        WatchScope {
+            namespaces: vec!["y".into()],
+            ..scope()
+        },
+        (),
+    );
     server.rule(|_| Verdict::Hang);
     waiting.start();
     until("a list that hangs", || server.lists() == 2).await;
@@ -47,7 +59,18 @@ async fn closing_joins_every_task_and_leaves_the_stores_readable() {
     assert_eq!(cache.store().len(), 1);
     assert_eq!(Arc::strong_count(&recorder), 1);
     let late = cache.subscribe(recorder.clone()).await;
-    assert!(caches.open::<ConfigMap>(WatchScope { labels: Some("a".into()), ..scope() }, ()).store().is_empty());
+    assert!(
+        caches
+            .open::<ConfigMap>(
+                WatchScope {
+                    labels: Some("a".into()),
+                    ..scope()
+                },
+                ()
+            )
+            .store()
+            .is_empty()
+    );
     drop((late, subscription, caches));
     until("every task has ended", || metrics.num_alive_tasks() == before).await;
 }
@@ -72,7 +95,11 @@ async fn lists_of_many_caches_stay_within_the_limits() {
     let slow = server.slow(Duration::from_secs(1), {
         let (running, most) = (running.clone(), most.clone());
         move |begins| {
-            let now = if begins { running.fetch_add(1, SeqCst) + 1 } else { running.fetch_sub(1, SeqCst) - 1 };
+            let now = if begins {
+                running.fetch_add(1, SeqCst) + 1
+            } else {
+                running.fetch_sub(1, SeqCst) - 1
+            };
             most.fetch_max(now, SeqCst);
         }
     });

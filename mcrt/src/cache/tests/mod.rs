@@ -51,7 +51,10 @@ async fn synced<K: super::Cacheable>(cache: &Cache<K>) {
 async fn reaches<K: super::Cacheable>(cache: &Cache<K>, state: WatchState) {
     let mut states = cache.state();
     let reached = states.wait_for(|now| *now == state);
-    tokio::time::timeout(Duration::from_secs(100), reached).await.expect("within 100 s").unwrap();
+    tokio::time::timeout(Duration::from_secs(100), reached)
+        .await
+        .expect("within 100 s")
+        .unwrap();
 }
 
 /// Writes down what it is told: `+x/a`, `~x/a`, `-x/a`, `synced`; in parentheses what comes of a list.
@@ -84,8 +87,16 @@ impl<K: Resource + Send + Sync> DeltaSink<K> for Recorder {
             Delta::Synced => return self.0.lock().push("synced".into()),
         };
         let object = delta.object().unwrap();
-        let text = format!("{sign}{}/{}", object.namespace().unwrap_or_default(), object.name_any());
-        self.0.lock().push(if origin == Origin::List { format!("({text})") } else { text });
+        let text = format!(
+            "{sign}{}/{}",
+            object.namespace().unwrap_or_default(),
+            object.name_any()
+        );
+        self.0.lock().push(if origin == Origin::List {
+            format!("({text})")
+        } else {
+            text
+        });
     }
 }
 

@@ -95,7 +95,9 @@ impl Server {
             },
             "data": {"value": value},
         });
-        let known = state.objects.insert((namespace.into(), name.into()), object.clone());
+        let known = state
+            .objects
+            .insert((namespace.into(), name.into()), object.clone());
         state.publish(if known.is_some() { "MODIFIED" } else { "ADDED" }, object);
     }
 
@@ -126,7 +128,9 @@ impl Server {
         let object = json!({"apiVersion": "v1", "kind": "ConfigMap",
             "metadata": {"resourceVersion": state.version.to_string()}});
         let line = line("BOOKMARK", &object);
-        state.watches.retain(|(_, watch)| watch.send(line.clone()).is_ok());
+        state
+            .watches
+            .retain(|(_, watch)| watch.send(line.clone()).is_ok());
     }
 
     pub(super) fn rule(&self, rule: impl Fn(&Call) -> Verdict + Send + Sync + 'static) {
@@ -164,7 +168,10 @@ impl Server {
 
     fn list(&self, call: &Call) -> Answer {
         let state = self.0.lock();
-        let limit = call.query.get("limit").map_or(usize::MAX, |limit| limit.parse().unwrap());
+        let limit = call
+            .query
+            .get("limit")
+            .map_or(usize::MAX, |limit| limit.parse().unwrap());
         let after = call.query.get("continue").cloned().unwrap_or_default();
         let mut rest = state
             .objects
@@ -179,9 +186,16 @@ impl Server {
             items.push(object);
             last = format!("{namespace}_{name}");
         }
-        let next = if rest.peek().is_some() { last } else { String::new() };
+        let next = if rest.peek().is_some() {
+            last
+        } else {
+            String::new()
+        };
         let metadata = json!({"resourceVersion": state.version.to_string(), "continue": next});
-        whole(200, &json!({"apiVersion": "v1", "kind": "ConfigMapList", "metadata": metadata, "items": items}))
+        whole(
+            200,
+            &json!({"apiVersion": "v1", "kind": "ConfigMapList", "metadata": metadata, "items": items}),
+        )
     }
 
     fn watch(&self, call: &Call) -> Answer {
@@ -246,6 +260,15 @@ fn read(request: &Request<Body>) -> Call {
         .filter_map(|pair| pair.split_once('='))
         .map(|(name, value)| (name.to_owned(), value.replace("%2F", "/")))
         .collect();
-    let namespace = request.uri().path().split("/namespaces/").nth(1).and_then(|rest| rest.split('/').next());
-    Call { watch: query.get("watch").is_some_and(|watch| watch == "true"), namespace: namespace.map(str::to_owned), query }
+    let namespace = request
+        .uri()
+        .path()
+        .split("/namespaces/")
+        .nth(1)
+        .and_then(|rest| rest.split('/').next());
+    Call {
+        watch: query.get("watch").is_some_and(|watch| watch == "true"),
+        namespace: namespace.map(str::to_owned),
+        query,
+    }
 }

@@ -57,7 +57,10 @@ struct Panics(AtomicUsize);
 impl DeltaSink<ConfigMap> for Panics {
     fn on_delta(&self, delta: Delta<'_, ConfigMap>, _: Origin) {
         self.0.fetch_add(1, SeqCst);
-        assert!(delta.object().is_none_or(|object| object.name_any() != "bad"), "scripted");
+        assert!(
+            delta.object().is_none_or(|object| object.name_any() != "bad"),
+            "scripted"
+        );
     }
 }
 
@@ -66,7 +69,10 @@ async fn a_sink_that_panics_loses_that_delta_and_nobody_else_does() {
     let server = Server::with(&["x/bad", "x/good"]);
     let caches = caches(&server);
     let cache = caches.open::<ConfigMap>(scope(), ());
-    let (panics, recorder) = (Arc::new(Panics(AtomicUsize::new(0))), Arc::new(Recorder::default()));
+    let (panics, recorder) = (
+        Arc::new(Panics(AtomicUsize::new(0))),
+        Arc::new(Recorder::default()),
+    );
     let _first = cache.subscribe(panics.clone()).await;
     let _second = cache.subscribe(recorder.clone()).await;
     cache.start();
