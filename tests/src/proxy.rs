@@ -76,6 +76,11 @@ impl Proxy {
         self.way.send_replace(Way::Cut);
     }
 
+    /// Keeps every connection, and passes nothing on any more.
+    pub fn fall_silent(&self) {
+        self.way.send_replace(Way::Silent);
+    }
+
     /// Breaks every connection and passes new ones on to the address.
     pub fn mend(&self, target: SocketAddr) {
         self.way.send_replace(Way::Open(target));
@@ -88,7 +93,7 @@ impl Drop for Proxy {
     }
 }
 
-async fn accept(listener: TcpListener, mut way: watch::Receiver<Way>, open: Arc<AtomicUsize>) {
+async fn accept(listener: TcpListener, way: watch::Receiver<Way>, open: Arc<AtomicUsize>) {
     // Owned here: aborted with this task.
     let mut connections = JoinSet::new();
     loop {
@@ -97,17 +102,21 @@ async fn accept(listener: TcpListener, mut way: watch::Receiver<Way>, open: Arc<
             Some(_) = connections.join_next() => continue,
         };
         let Ok((client, _)) = accepted else { continue };
-        let now = *way.borrow_and_update();
-        let mut changes = way.clone();
-        let counted = Counted::new(&open);
-        connections.spawn(async move {
-            tokio::select! {
-                _ = changes.changed() => {}
-                () = serve(client, now) => {}
-            }
-            drop(counted);
-        });
+        connections.spawn(follow(client, way.clone(), Counted::new(&open)));
     }
+}
+
+/// Serves one connection until it ends, or until the way changes to one that does not keep it.
+async fn follow(mut client: TcpStream, mut way: watch::Receiver<Way>, counted: Counted) {
+    loop {
+        let now = *way.borrow_and_update();
+        tokio::select! {
+            () = serve(&mut client, now) => break,
+            changed = way.changed() => if changed.is_err() || *way.borrow() != Way::Silent { break },
+        }
+    }
+    drop(client);
+    drop(counted);
 }
 
 /// One open connection.
@@ -127,7 +136,7 @@ impl Drop for Counted {
 }
 
 /// Ends with the connection; errors are how connections end.
-async fn serve(mut client: TcpStream, way: Way) {
+async fn serve(client: &mut TcpStream, way: Way) {
     match way {
         Way::Cut => {}
         Way::Silent => {
@@ -136,7 +145,7 @@ async fn serve(mut client: TcpStream, way: Way) {
         }
         Way::Open(target) => {
             if let Ok(mut server) = TcpStream::connect(target).await {
-                let _ = tokio::io::copy_bidirectional(&mut client, &mut server).await;
+                let _ = tokio::io::copy_bidirectional(client, &mut server).await;
             }
         }
     }
