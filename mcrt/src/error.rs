@@ -77,7 +77,7 @@ impl<E: StdError + Send + Sync + 'static> From<E> for Error {
 }
 
 /// The longest wait that a server may ask for: a lying one must not park a key for days.
-const MAX_RETRY_AFTER: Duration = Duration::from_secs(300);
+const MAX_RETRY_AFTER: Duration = Duration::from_mins(5);
 
 fn class_of(error: &kube::Error) -> ErrorClass {
     let kube::Error::Api(status) = error else {
