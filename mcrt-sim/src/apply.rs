@@ -139,15 +139,25 @@ fn find_conflicts(
     let mut conflicts = Vec::new();
     for entry in others(entries, writer) {
         for path in entry.fields.0.intersection(&wanted.0) {
+            let wants = fields::get(config, path, writer.builtin);
+            // An item of a list is there or not, and an empty container takes nothing from its content.
             let valued = matches!(path.last(), Some(Elem::Field(_)));
-            let differs =
-                fields::get(live, path, writer.builtin) != fields::get(config, path, writer.builtin);
+            let valued = valued && !wants.is_some_and(|wants| is_empty_container(wants, path, writer));
+            let differs = fields::get(live, path, writer.builtin) != wants;
             if valued && differs {
                 conflicts.push((path.clone(), entry.manager.clone()));
             }
         }
     }
     conflicts
+}
+
+fn is_empty_container(value: &Value, path: &Path, writer: &Writer<'_>) -> bool {
+    match value {
+        Value::Object(fields) => fields.is_empty(),
+        Value::Array(items) => items.is_empty() && list_type(writer.builtin, path) != ListType::Atomic,
+        _ => false,
+    }
 }
 
 fn conflict_status(conflicts: &[(Path, String)]) -> Status {

@@ -13,7 +13,11 @@ use mcrt_sim::{Counters, Server, Verb, Verdict};
 use serde_json::json;
 
 fn nothing_open(counters: &Counters) -> bool {
-    (counters.open_requests, counters.open_watches, counters.open_connections) == (0, 0, 0)
+    (
+        counters.open_requests,
+        counters.open_watches,
+        counters.open_connections,
+    ) == (0, 0, 0)
 }
 
 #[tokio::test]
@@ -31,10 +35,30 @@ async fn a_hanging_request_is_open_until_its_caller_gives_up() {
 #[tokio::test]
 async fn a_hanging_body_sends_headers_and_then_nothing() {
     let server = Server::new("one");
-    server.hook(|request| if request.verb() == Verb::Watch { Verdict::HangBody } else { Verdict::Pass });
-    let mut events = config_maps(&server).watch(&WatchParams::default(), "0").await.unwrap().boxed();
-    assert!(tokio::time::timeout(Duration::from_millis(30), events.next()).await.is_err());
-    assert_eq!((server.counters().open_watches, server.counters().kind("configmaps").open_watches), (1, 1));
+    server.hook(|request| {
+        if request.verb() == Verb::Watch {
+            Verdict::HangBody
+        } else {
+            Verdict::Pass
+        }
+    });
+    let mut events = config_maps(&server)
+        .watch(&WatchParams::default(), "0")
+        .await
+        .unwrap()
+        .boxed();
+    assert!(
+        tokio::time::timeout(Duration::from_millis(30), events.next())
+            .await
+            .is_err()
+    );
+    assert_eq!(
+        (
+            server.counters().open_watches,
+            server.counters().kind("configmaps").open_watches
+        ),
+        (1, 1)
+    );
     drop(events);
     eventually(|| server.counters(), nothing_open).await;
 }
@@ -43,7 +67,11 @@ async fn a_hanging_body_sends_headers_and_then_nothing() {
 async fn a_hook_answers_with_a_status_an_event_or_a_broken_connection() {
     let server = Server::new("one");
     let api = config_maps(&server);
-    server.hook(|_| Verdict::Fail { code: 429, reason: "TooManyRequests", message: "slow down".into() });
+    server.hook(|_| Verdict::Fail {
+        code: 429,
+        reason: "TooManyRequests",
+        message: "slow down".into(),
+    });
     let error = api.list(&ListParams::default()).await.unwrap_err();
     assert!(matches!(error, kube::Error::Api(status) if status.code == 429 && status.message == "slow down"));
     server.hook(|_| Verdict::gone());
@@ -55,7 +83,10 @@ async fn a_hook_answers_with_a_status_an_event_or_a_broken_connection() {
     assert!(matches!(event, Some(WatchEvent::Error(status)) if status.code == 410));
     assert!(within(events.try_next()).await.unwrap().is_none());
     server.hook(|_| Verdict::Reset);
-    assert!(matches!(api.list(&ListParams::default()).await, Err(kube::Error::Service(_))));
+    assert!(matches!(
+        api.list(&ListParams::default()).await,
+        Err(kube::Error::Service(_))
+    ));
     server.clear_hook();
     assert!(api.list(&ListParams::default()).await.is_ok());
     drop(events);
@@ -106,17 +137,27 @@ async fn a_listener_serves_sockets_and_closes_them_all() {
     let config = Config::new(format!("http://{}", listener.addr()).parse().unwrap());
     let client = Client::try_from(config).unwrap();
     let api: kube::Api<k8s_openapi::api::core::v1::ConfigMap> = kube::Api::default_namespaced(client.clone());
-    api.create(&PostParams::default(), &config_map("a", "1")).await.unwrap();
+    api.create(&PostParams::default(), &config_map("a", "1"))
+        .await
+        .unwrap();
     let mut events = api.watch(&WatchParams::default(), "0").await.unwrap().boxed();
-    let Some(WatchEvent::Added(_)) = within(events.try_next()).await.unwrap() else { panic!("nothing added") };
+    let Some(WatchEvent::Added(_)) = within(events.try_next()).await.unwrap() else {
+        panic!("nothing added")
+    };
     server.hook(|_| Verdict::Reset);
-    assert!(within(api.list(&ListParams::default())).await.is_err(), "the connection breaks");
+    assert!(
+        within(api.list(&ListParams::default())).await.is_err(),
+        "the connection breaks"
+    );
     server.clear_hook();
     assert!(server.counters().open_connections >= 1);
     assert_eq!(server.counters().open_watches, 1);
     within(listener.shutdown()).await;
     assert!(nothing_open(&server.counters()), "{:?}", server.counters());
-    assert!(within(api.list(&ListParams::default())).await.is_err(), "nobody listens");
+    assert!(
+        within(api.list(&ListParams::default())).await.is_err(),
+        "nobody listens"
+    );
 }
 
 #[tokio::test]
@@ -129,7 +170,11 @@ async fn a_client_that_goes_away_closes_what_it_held_on_the_socket() {
     let events = api.watch(&WatchParams::default(), "0").await.unwrap().boxed();
     server.hook(|_| Verdict::Hang);
     let params = ListParams::default();
-    assert!(tokio::time::timeout(Duration::from_millis(50), api.list(&params)).await.is_err());
+    assert!(
+        tokio::time::timeout(Duration::from_millis(50), api.list(&params))
+            .await
+            .is_err()
+    );
     drop(events);
     drop(api);
     drop(client);
@@ -142,8 +187,13 @@ async fn unknown_paths_and_broken_bodies_are_answered() {
     let server = Server::new("one");
     let client = client(&server);
     let send = |method: &str, path: &str, content_type: &str, body: &str| {
-        let request = http::Request::builder().method(method).uri(path).header("content-type", content_type);
-        let request = request.body(kube::client::Body::from(body.as_bytes().to_vec())).unwrap();
+        let request = http::Request::builder()
+            .method(method)
+            .uri(path)
+            .header("content-type", content_type);
+        let request = request
+            .body(kube::client::Body::from(body.as_bytes().to_vec()))
+            .unwrap();
         let client = client.clone();
         async move {
             let response = client.send(request).await.unwrap();
@@ -154,28 +204,77 @@ async fn unknown_paths_and_broken_bodies_are_answered() {
     };
     const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
     let json = "application/json";
-    assert_eq!(send("GET", "/apis/none.dev/v1/things", json, "").await, (404, "404 page not found\n".into()));
+    assert_eq!(
+        send("GET", "/apis/none.dev/v1/things", json, "").await,
+        (404, "404 page not found\n".into())
+    );
     assert_eq!(send("GET", "/nowhere", json, "").await.0, 404);
     let (code, body) = send("GET", "/api/v1/things", json, "").await;
-    assert!(code == 404 && body.contains("could not find the requested resource"), "{body}");
+    assert!(
+        code == 404 && body.contains("could not find the requested resource"),
+        "{body}"
+    );
     assert_eq!(send("POST", CONFIG_MAPS, json, "{").await.0, 400);
     assert_eq!(send("POST", CONFIG_MAPS, json, "[1]").await.0, 400);
-    let (code, body) = send("POST", CONFIG_MAPS, json, r#"{"metadata":{"labels":{"a":["s3cret"]}}}"#).await;
+    let (code, body) = send(
+        "POST",
+        CONFIG_MAPS,
+        json,
+        r#"{"metadata":{"labels":{"a":["s3cret"]}}}"#,
+    )
+    .await;
     assert!(code == 400 && !body.contains("s3cret"), "{body}");
     assert_eq!(send("POST", CONFIG_MAPS, json, r#"{"metadata":{}}"#).await.0, 422);
-    assert_eq!(send("POST", CONFIG_MAPS, json, r#"{"metadata":{"name":"No"}}"#).await.0, 422);
-    assert_eq!(send("POST", CONFIG_MAPS, json, r#"{"kind":"Pod","metadata":{"name":"a"}}"#).await.0, 400);
+    assert_eq!(
+        send("POST", CONFIG_MAPS, json, r#"{"metadata":{"name":"No"}}"#)
+            .await
+            .0,
+        422
+    );
+    assert_eq!(
+        send(
+            "POST",
+            CONFIG_MAPS,
+            json,
+            r#"{"kind":"Pod","metadata":{"name":"a"}}"#
+        )
+        .await
+        .0,
+        400
+    );
     assert_eq!(send("PUT", CONFIG_MAPS, json, "{}").await.0, 405);
-    assert_eq!(send("GET", &format!("{CONFIG_MAPS}?limit=x"), json, "").await.0, 400);
-    assert_eq!(send("GET", &format!("{CONFIG_MAPS}?continue=x"), json, "").await.0, 400);
+    assert_eq!(
+        send("GET", &format!("{CONFIG_MAPS}?limit=x"), json, "").await.0,
+        400
+    );
+    assert_eq!(
+        send("GET", &format!("{CONFIG_MAPS}?continue=x"), json, "")
+            .await
+            .0,
+        400
+    );
     let root = format!("{CONFIG_MAPS}/kube-root-ca.crt");
     assert_eq!(send("PATCH", &root, "text/plain", "{}").await.0, 415);
-    assert_eq!(send("PATCH", &root, "application/json-patch+json", "{}").await.0, 400);
+    assert_eq!(
+        send("PATCH", &root, "application/json-patch+json", "{}").await.0,
+        400
+    );
     let test = r#"[{"op":"test","path":"/data/none","value":1}]"#;
-    assert_eq!(send("PATCH", &root, "application/json-patch+json", test).await.0, 422);
+    assert_eq!(
+        send("PATCH", &root, "application/json-patch+json", test).await.0,
+        422
+    );
     let replaced = r#"[{"op":"replace","path":"","value":7}]"#;
-    assert_eq!(send("PATCH", &root, "application/json-patch+json", replaced).await.0, 400);
-    let large = format!(r#"{{"metadata":{{"name":"a"}},"data":{{"a":"{}"}}}}"#, "x".repeat(4 << 20));
+    assert_eq!(
+        send("PATCH", &root, "application/json-patch+json", replaced)
+            .await
+            .0,
+        400
+    );
+    let large = format!(
+        r#"{{"metadata":{{"name":"a"}},"data":{{"a":"{}"}}}}"#,
+        "x".repeat(4 << 20)
+    );
     assert_eq!(send("POST", CONFIG_MAPS, json, &large).await.0, 413);
 }
 
@@ -188,17 +287,33 @@ async fn discovery_lists_what_is_served() {
     let groups = client.list_api_groups().await.unwrap();
     assert!(groups.groups.iter().any(|group| group.name == "apps"));
     let core = client.list_core_api_resources("v1").await.unwrap();
-    assert!(core.resources.iter().any(|resource| resource.name == "configmaps" && resource.namespaced));
+    assert!(
+        core.resources
+            .iter()
+            .any(|resource| resource.name == "configmaps" && resource.namespaced)
+    );
     let apps = client.list_api_group_resources("apps/v1").await.unwrap();
-    assert!(apps.resources.iter().any(|resource| resource.name == "deployments/status"));
-    assert!(kube::discovery::Discovery::new(client.clone()).run().await.unwrap().has_group("batch"));
+    assert!(
+        apps.resources
+            .iter()
+            .any(|resource| resource.name == "deployments/status")
+    );
+    assert!(
+        kube::discovery::Discovery::new(client.clone())
+            .run()
+            .await
+            .unwrap()
+            .has_group("batch")
+    );
 }
 
 #[tokio::test]
 async fn counters_tell_kinds_and_operations_apart() {
     let server = Server::new("one");
     let api = config_maps(&server);
-    api.create(&PostParams::default(), &config_map("a", "1")).await.unwrap();
+    api.create(&PostParams::default(), &config_map("a", "1"))
+        .await
+        .unwrap();
     api.get("a").await.unwrap();
     api.list(&ListParams::default()).await.unwrap();
     server.create(config_map_json("direct", &json!({}))).unwrap();

@@ -20,7 +20,9 @@ use serde_json::json;
 
 fn fill(server: &Server, count: usize) {
     for index in 0..count {
-        server.create(config_map_json(&format!("c-{index:04}"), &json!({}))).unwrap();
+        server
+            .create(config_map_json(&format!("c-{index:04}"), &json!({})))
+            .unwrap();
     }
 }
 
@@ -31,18 +33,31 @@ const OWN: usize = 1;
 async fn an_object_is_created_read_patched_watched_and_deleted() {
     let server = Server::new("one");
     let api = config_maps(&server);
-    let created = api.create(&PostParams::default(), &config_map("a", "1")).await.unwrap();
+    let created = api
+        .create(&PostParams::default(), &config_map("a", "1"))
+        .await
+        .unwrap();
     assert!(created.uid().is_some());
     let listed = api.list(&ListParams::default()).await.unwrap();
     assert_eq!(listed.items.len(), OWN + 1);
     let version = listed.metadata.resource_version.unwrap();
-    let mut events = api.watch(&WatchParams::default(), &version).await.unwrap().boxed();
+    let mut events = api
+        .watch(&WatchParams::default(), &version)
+        .await
+        .unwrap()
+        .boxed();
     let patch = json!({"data": {"key": "2"}});
-    api.patch("a", &PatchParams::default(), &Patch::Merge(&patch)).await.unwrap();
+    api.patch("a", &PatchParams::default(), &Patch::Merge(&patch))
+        .await
+        .unwrap();
     api.delete("a", &DeleteParams::default()).await.unwrap();
-    let Some(WatchEvent::Modified(seen)) = events.try_next().await.unwrap() else { panic!("no change") };
+    let Some(WatchEvent::Modified(seen)) = events.try_next().await.unwrap() else {
+        panic!("no change")
+    };
     assert_eq!(seen.data.unwrap()["key"], "2");
-    let Some(WatchEvent::Deleted(gone)) = events.try_next().await.unwrap() else { panic!("no deletion") };
+    let Some(WatchEvent::Deleted(gone)) = events.try_next().await.unwrap() else {
+        panic!("no deletion")
+    };
     assert!(gone.metadata.resource_version > seen.metadata.resource_version);
 }
 
@@ -54,7 +69,11 @@ async fn pages_are_complete_when_the_second_one_fails_once() {
     let once = Arc::clone(&failed);
     server.hook(move |request| {
         let second = request.verb() == Verb::List && request.continue_token().is_some();
-        if second && !once.swap(true, Ordering::SeqCst) { Verdict::fail(500) } else { Verdict::Pass }
+        if second && !once.swap(true, Ordering::SeqCst) {
+            Verdict::fail(500)
+        } else {
+            Verdict::Pass
+        }
     });
     let mut stream = pin!(watcher(config_maps(&server), Config::default().page_size(500)));
     let mut store = BTreeMap::new();
@@ -72,11 +91,23 @@ async fn pages_show_one_moment_whatever_happens_between_them() {
     assert_eq!(first.metadata.remaining_item_count, Some(6));
     server.delete("v1", "ConfigMap", None, "c-0007").unwrap();
     server.create(config_map_json("c-0005a", &json!({}))).unwrap();
-    server.merge(config_map_json("c-0006", &json!({"new": "1"}))).unwrap();
+    server
+        .merge(config_map_json("c-0006", &json!({"new": "1"})))
+        .unwrap();
     let rest = ListParams::default().continue_token(&first.metadata.continue_.unwrap());
     let rest = api.list(&rest).await.unwrap();
     let names: Vec<_> = rest.iter().map(ResourceExt::name_any).collect();
-    assert_eq!(names, ["c-0004", "c-0005", "c-0006", "c-0007", "c-0008", "kube-root-ca.crt"]);
+    assert_eq!(
+        names,
+        [
+            "c-0004",
+            "c-0005",
+            "c-0006",
+            "c-0007",
+            "c-0008",
+            "kube-root-ca.crt"
+        ]
+    );
     assert!(rest.items[2].labels().is_empty());
     assert_eq!(rest.metadata.resource_version, first.metadata.resource_version);
 }
@@ -90,8 +121,13 @@ async fn a_page_of_a_compacted_version_answers_410() {
     fill_more(&server);
     server.compact();
     let token = first.metadata.continue_.unwrap();
-    let error = api.list(&ListParams::default().continue_token(&token)).await.unwrap_err();
-    let kube::Error::Api(status) = error else { panic!("{error}") };
+    let error = api
+        .list(&ListParams::default().continue_token(&token))
+        .await
+        .unwrap_err();
+    let kube::Error::Api(status) = error else {
+        panic!("{error}")
+    };
     assert_eq!((status.code, status.reason.as_str()), (410, "Expired"));
 }
 
@@ -150,10 +186,17 @@ async fn a_watch_that_was_current_survives_a_compaction() {
     follow(&mut stream, &mut store, |_, seen| seen.synced == 1).await;
     let second = config_maps(&server);
     let version = server.resource_version().to_string();
-    let mut live = second.watch(&WatchParams::default(), &version).await.unwrap().boxed();
+    let mut live = second
+        .watch(&WatchParams::default(), &version)
+        .await
+        .unwrap()
+        .boxed();
     fill_more(&server);
     server.compact();
-    assert!(matches!(within(live.try_next()).await.unwrap(), Some(WatchEvent::Added(_))));
+    assert!(matches!(
+        within(live.try_next()).await.unwrap(),
+        Some(WatchEvent::Added(_))
+    ));
 }
 
 #[tokio::test]
@@ -161,8 +204,14 @@ async fn a_start_that_is_too_old_is_told_inside_the_stream() {
     let server = Server::new("one");
     fill(&server, 2);
     server.compact();
-    let mut events = config_maps(&server).watch(&WatchParams::default(), "2").await.unwrap().boxed();
-    let Some(WatchEvent::Error(status)) = within(events.try_next()).await.unwrap() else { panic!("no error") };
+    let mut events = config_maps(&server)
+        .watch(&WatchParams::default(), "2")
+        .await
+        .unwrap()
+        .boxed();
+    let Some(WatchEvent::Error(status)) = within(events.try_next()).await.unwrap() else {
+        panic!("no error")
+    };
     assert_eq!((status.code, status.reason.as_str()), (410, "Expired"));
     assert!(within(events.try_next()).await.unwrap().is_none());
 }
@@ -173,12 +222,22 @@ async fn an_object_that_stops_matching_is_deleted_for_the_selector() {
     let api = config_maps(&server);
     let params = WatchParams::default().labels("team in (a, b),!hidden");
     let mut events = api.watch(&params, "0").await.unwrap().boxed();
-    server.create(config_map_json("one", &json!({"team": "c"}))).unwrap();
-    server.merge(config_map_json("one", &json!({"team": "a"}))).unwrap();
-    server.merge(config_map_json("one", &json!({"team": "b"}))).unwrap();
-    server.merge(config_map_json("one", &json!({"hidden": "yes"}))).unwrap();
+    server
+        .create(config_map_json("one", &json!({"team": "c"})))
+        .unwrap();
+    server
+        .merge(config_map_json("one", &json!({"team": "a"})))
+        .unwrap();
+    server
+        .merge(config_map_json("one", &json!({"team": "b"})))
+        .unwrap();
+    server
+        .merge(config_map_json("one", &json!({"hidden": "yes"})))
+        .unwrap();
     server.delete("v1", "ConfigMap", None, "one").unwrap();
-    server.create(config_map_json("two", &json!({"team": "b"}))).unwrap();
+    server
+        .create(config_map_json("two", &json!({"team": "b"})))
+        .unwrap();
     let mut kinds = Vec::new();
     for _ in 0..4 {
         kinds.push(match within(events.try_next()).await.unwrap().unwrap() {
@@ -197,8 +256,12 @@ async fn an_object_that_stops_matching_is_deleted_for_the_selector() {
 #[tokio::test]
 async fn selectors_follow_the_full_grammar() {
     let server = Server::new("one");
-    server.create(config_map_json("a", &json!({"team": "x", "n": "3"}))).unwrap();
-    server.create(config_map_json("b", &json!({"team": "y"}))).unwrap();
+    server
+        .create(config_map_json("a", &json!({"team": "x", "n": "3"})))
+        .unwrap();
+    server
+        .create(config_map_json("b", &json!({"team": "y"})))
+        .unwrap();
     server.create(config_map_json("c", &json!({"team": ""}))).unwrap();
     let api = config_maps(&server);
     let cases = [
@@ -221,11 +284,21 @@ async fn selectors_follow_the_full_grammar() {
     }
     for broken in ["team in", "team in ()", "=x", "a b", "team=x,,", "!", "-a", "a>b"] {
         let error = api.list(&ListParams::default().labels(broken)).await.unwrap_err();
-        assert!(matches!(error, kube::Error::Api(status) if status.code == 400), "{broken}");
+        assert!(
+            matches!(error, kube::Error::Api(status) if status.code == 400),
+            "{broken}"
+        );
     }
-    let named = api.list(&ListParams::default().fields("metadata.name=b,metadata.namespace!=x")).await.unwrap();
+    let named = api
+        .list(&ListParams::default().fields("metadata.name=b,metadata.namespace!=x"))
+        .await
+        .unwrap();
     assert_eq!(named.items.len(), 1);
-    assert!(api.list(&ListParams::default().fields("data.key=1")).await.is_err());
+    assert!(
+        api.list(&ListParams::default().fields("data.key=1"))
+            .await
+            .is_err()
+    );
 }
 
 #[tokio::test]
@@ -235,11 +308,16 @@ async fn metadata_is_served_alone_where_it_is_asked_for() {
     let api: Api<PartialObjectMeta<ConfigMap>> = Api::default_namespaced(client(&server));
     let list = api.list(&ListParams::default()).await.unwrap();
     assert_eq!(list.items.len(), 2 + OWN);
-    assert_eq!(list.items[0].types.as_ref().unwrap().kind, "PartialObjectMetadata");
+    assert_eq!(
+        list.items[0].types.as_ref().unwrap().kind,
+        "PartialObjectMetadata"
+    );
     let mut stream = pin!(watcher(api, Config::default().streaming_lists()));
     let mut names = Vec::new();
     while names.len() < 2 + OWN {
-        if let kube::runtime::watcher::Event::InitApply(object) = within(stream.next()).await.unwrap().unwrap() {
+        if let kube::runtime::watcher::Event::InitApply(object) =
+            within(stream.next()).await.unwrap().unwrap()
+        {
             names.push(object.name_any());
         }
     }
@@ -252,14 +330,22 @@ async fn a_watch_ends_at_its_timeout_and_gets_bookmarks_until_then() {
     let start = tokio::time::Instant::now();
     let params = WatchParams::default().timeout(150);
     let mut events = config_maps(&server).watch(&params, "0").await.unwrap().boxed();
-    assert!(matches!(events.try_next().await.unwrap(), Some(WatchEvent::Added(_))));
+    assert!(matches!(
+        events.try_next().await.unwrap(),
+        Some(WatchEvent::Added(_))
+    ));
     server
         .create(json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "noise"}}))
         .unwrap();
     let mut marks = Vec::new();
     while let Some(event) = events.try_next().await.unwrap() {
-        let WatchEvent::Bookmark(mark) = event else { panic!("{event:?}") };
-        assert_eq!(mark.metadata.resource_version, server.resource_version().to_string());
+        let WatchEvent::Bookmark(mark) = event else {
+            panic!("{event:?}")
+        };
+        assert_eq!(
+            mark.metadata.resource_version,
+            server.resource_version().to_string()
+        );
         marks.push(start.elapsed().as_secs());
     }
     assert_eq!(marks, [60, 120, 150]);
@@ -269,8 +355,13 @@ async fn a_watch_ends_at_its_timeout_and_gets_bookmarks_until_then() {
 #[tokio::test]
 async fn a_list_from_the_future_is_told_to_wait() {
     let server = Server::new("one");
-    let error = config_maps(&server).list(&ListParams::default().at("99999")).await.unwrap_err();
-    let kube::Error::Api(status) = error else { panic!("{error}") };
+    let error = config_maps(&server)
+        .list(&ListParams::default().at("99999"))
+        .await
+        .unwrap_err();
+    let kube::Error::Api(status) = error else {
+        panic!("{error}")
+    };
     assert_eq!((status.code, status.reason.as_str()), (504, "Timeout"));
 }
 

@@ -18,7 +18,10 @@ pub const DEADLINE: Duration = Duration::from_secs(10);
 /// An object of the API as tests write it.
 pub fn config_map(name: &str, value: &str) -> ConfigMap {
     ConfigMap {
-        metadata: ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() },
+        metadata: ObjectMeta {
+            name: Some(name.to_owned()),
+            ..ObjectMeta::default()
+        },
         data: Some(BTreeMap::from([("key".to_owned(), value.to_owned())])),
         ..ConfigMap::default()
     }
@@ -52,7 +55,10 @@ where
             match stream.next().await.expect("watchers do not end") {
                 Ok(Event::Init) => fresh = BTreeMap::new(),
                 Ok(Event::InitApply(object)) => {
-                    assert!(fresh.insert(object.name_any(), object).is_none(), "an object came twice");
+                    assert!(
+                        fresh.insert(object.name_any(), object).is_none(),
+                        "an object came twice"
+                    );
                 }
                 Ok(Event::InitDone) => {
                     *store = std::mem::take(&mut fresh);
@@ -89,7 +95,9 @@ pub struct Seen {
 
 /// Runs a future to its end, or fails the test.
 pub async fn within<F: Future>(future: F) -> F::Output {
-    tokio::time::timeout(DEADLINE, future).await.expect("it did not happen in time")
+    tokio::time::timeout(DEADLINE, future)
+        .await
+        .expect("it did not happen in time")
 }
 
 /// Waits until a condition holds.
