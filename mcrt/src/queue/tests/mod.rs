@@ -1,2 +1,4 @@
 //! Tests of the queue.
 mod door;
+mod model;
+mod rig;
