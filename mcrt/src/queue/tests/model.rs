@@ -74,7 +74,7 @@ fn apply(rig: &mut Rig, call: Call) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
     fn any_order_of_calls_agrees_with_the_model(
         calls in prop::collection::vec(call(), 1..400),
