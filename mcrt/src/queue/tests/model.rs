@@ -54,10 +54,10 @@ fn call() -> impl Strategy<Value = Call> {
 }
 
 /// The last six lanes are in use, so that some of them have ended.
-fn apply(rig: &mut Rig, call: Call) {
+fn apply(rig: &mut Rig, call: &Call) {
     let first = rig.lanes().saturating_sub(6);
     let key = |(home, target, object): Key| (first + home, first + target, object);
-    match call {
+    match *call {
         Call::Engage(weight) => {
             rig.engage(weight);
             let lane = rig.lanes() - 1;
@@ -87,7 +87,7 @@ proptest! {
             rig.engage(1);
             rig.set_paused(lane, false);
         }
-        for call in calls {
+        for call in &calls {
             apply(&mut rig, call);
             rig.check();
         }

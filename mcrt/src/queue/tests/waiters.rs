@@ -87,8 +87,8 @@ impl Hall {
 
     fn poll(&mut self, mut sleeper: Sleeper) {
         let woken = Arc::new(Flag::default());
-        let waker = Waker::from(Arc::clone(&woken));
-        let (step, wakes) = self.gate.poll_pop(self.now, &mut sleeper.ticket, &waker);
+        let own = Waker::from(Arc::clone(&woken));
+        let (step, wakes) = self.gate.poll_pop(self.now, &mut sleeper.ticket, &own);
         wakes.wake();
         match step {
             Step::Item(popped) => self.out.push(popped),
