@@ -1,0 +1,1 @@
+//! What the attributes expand to.
