@@ -14,6 +14,8 @@ mod none;
 mod prefix;
 mod restart;
 mod single;
+#[cfg(test)]
+mod tests;
 
 /// The providers of this crate.
 pub mod providers {
