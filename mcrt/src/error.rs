@@ -147,13 +147,12 @@ mod tests {
 
     #[test]
     fn a_server_that_asks_for_time_gets_it_up_to_a_bound() {
-        let asks = |seconds| {
-            let status = Status::failure("slow down", "TooManyRequests")
-                .with_code(429)
-                .with_details(kube::core::response::StatusDetails {
-                    retry_after_seconds: seconds,
-                    ..Default::default()
-                });
+        let asks = |seconds: u32| {
+            let status = serde_json::json!({
+                "status": "Failure", "code": 429, "message": "slow down",
+                "details": { "retryAfterSeconds": seconds },
+            });
+            let status: Status = serde_json::from_value(status).unwrap();
             Error::from(kube::Error::Api(Box::new(status))).class()
         };
         assert_eq!(asks(7), ErrorClass::RetryAfter(Duration::from_secs(7)));
