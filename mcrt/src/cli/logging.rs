@@ -1,5 +1,6 @@
 //! Log lines on stderr, as text or JSON.
 use super::{LaunchArgs, LogFormat};
+use std::io::IsTerminal;
 use tracing_subscriber::EnvFilter;
 
 /// Responses that kube cannot decode are logged whole by this target: bodies of Secrets among them.
@@ -9,6 +10,7 @@ const LOGS_BODIES: &str = "kube_client";
 pub(super) fn init(args: &LaunchArgs) {
     let subscriber = tracing_subscriber::fmt()
         .with_env_filter(filter(&args.log))
+        .with_ansi(std::io::stderr().is_terminal())
         .with_writer(std::io::stderr);
     let installed = match args.log_format {
         LogFormat::Text => subscriber.try_init(),
