@@ -1,2 +1,65 @@
 //! Kubernetes controllers that work across a fleet of clusters, declared.
+//!
+//! ```text
+//!                    provider: which clusters exist, how to reach each
+//!                        |
+//!   host                 v
+//!    |      +---------- fleet ----------+      one supervisor per cluster
+//!    +----->|  alpha     beta    gamma  |
+//!           +----|---------|-------|----+
+//!                v         v       v           cache: one watch per kind and cluster, store, indexes
+//!           +---------------------------+
+//!           |  queue: a lane a cluster  |      fair: no cluster hurts another
+//!           +-------------|-------------+
+//!                         v
+//!              runner --> your reconciler(object, context)
+//! ```
+//!
+//! A controller is a struct with `#[multicluster_controller(...)]` and an impl block with `#[reconciler]`, or a
+//! [`Reconciler`] wired by a [`ControllerBuilder`]. [`run`] starts a program with one controller, [`Launch`] one
+//! with more to say, [`Manager`] is for those who bring their own program around it.
+pub mod cache;
 pub mod cluster;
+pub mod connect;
+mod controller;
+mod error;
+pub mod fleet;
+mod manager;
+pub mod provider;
+pub mod queue;
+mod start;
+
+#[cfg(feature = "cli")]
+mod cli;
+
+#[doc(hidden)]
+#[path = "private.rs"]
+pub mod __private;
+
+pub use __private::HandWired;
+pub use cache::{CacheSettings, Cacheable, Store, WatchState};
+pub use cluster::{ClusterName, Epoch, Health, ObjectKey, Properties};
+pub use controller::{
+    Action, ApiKind, ApiScope, BuildError, ClusterContext, Context, Controller, ControllerBuilder,
+    ControllerCounters, ControllerHandle, Index, IndexKey, IndexReader, MapContext, MulticlusterController,
+    NeverSynced, Place, Reconciler, Request, Requests, Uses, Watch, place, predicate,
+};
+pub use error::{Error, ErrorClass, Result};
+pub use fleet::{Cluster, Fleet, FleetEvent, FleetSettings};
+pub use manager::{Manager, ManagerBuilder, ManagerHandle};
+pub use provider::{Provider, providers};
+pub use queue::Backoff;
+pub use start::StartError;
+
+#[cfg(feature = "cli")]
+pub use cli::{Launch, LaunchArgs, LogFormat, run};
+
+pub use mcrt_macros::{error_policy, gone, index, map, multicluster_controller, reconcile, reconciler};
+
+/// What a file with a controller usually names.
+pub mod prelude {
+    pub use crate::{Action, Context, MapContext, Request, multicluster_controller, reconciler};
+}
+
+pub use k8s_openapi;
+pub use kube;

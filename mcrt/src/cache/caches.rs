@@ -1,0 +1,182 @@
+//! All caches of one engaged cluster.
+use super::{
+    limits::{ClusterLists, ListLimits},
+    scope::{Cacheable, WatchScope, WatchState},
+    shared::{AnyCache, CacheStats, Shared},
+    source::Source,
+    store::Cache,
+    writer::Writer,
+};
+use crate::cluster::ClusterName;
+use kube::Client;
+use parking_lot::Mutex;
+use std::{
+    any::{Any, TypeId},
+    collections::HashMap,
+    fmt,
+    sync::Arc,
+    time::Duration,
+};
+use tokio::sync::mpsc;
+use tokio_util::{
+    sync::{CancellationToken, DropGuard},
+    task::TaskTracker,
+};
+
+/// Longest wait for the writers of a cluster to end: a subscriber that blocks cannot be stopped.
+const CLOSE_DEADLINE: Duration = Duration::from_secs(30);
+
+/// What all caches of a cluster go by.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct CacheSettings {
+    /// Between attempts to watch a kind that is absent or forbidden, a fifth more or less.
+    pub retry_after: Duration,
+    /// A list that takes longer gives its permit of the fleet back.
+    pub list_overdue_after: Duration,
+    /// Objects in a page of a list.
+    pub page_size: u32,
+}
+
+/// 30 s, 10 s, 500 objects.
+impl Default for CacheSettings {
+    fn default() -> Self {
+        Self {
+            retry_after: Duration::from_secs(30),
+            list_overdue_after: Duration::from_secs(10),
+            page_size: 500,
+        }
+    }
+}
+
+/// The caches of one cluster in one life, each scope once. Dropping them stops them; [`close`](Caches::close) also
+/// waits for that.
+pub struct Caches {
+    cluster: ClusterName,
+    lists: ClusterLists,
+    settings: CacheSettings,
+    registry: Mutex<Registry>,
+    tracker: TaskTracker,
+    stop: CancellationToken,
+    _stopped_when_dropped: DropGuard,
+}
+
+struct Registry {
+    /// Taken by `close`: nothing of a closed cluster holds its sockets.
+    client: Option<Client>,
+    entries: HashMap<(TypeId, WatchScope), Entry>,
+}
+
+struct Entry {
+    /// An `Arc<Shared<K>>`.
+    typed: Box<dyn Any + Send>,
+    cache: Arc<dyn AnyCache>,
+}
+
+impl Caches {
+    /// No caches yet. The limits are those of the whole fleet.
+    pub fn new(
+        cluster: ClusterName,
+        client: Client,
+        limits: Arc<ListLimits>,
+        settings: CacheSettings,
+    ) -> Self {
+        let stop = CancellationToken::new();
+        Self {
+            cluster,
+            lists: ClusterLists::new(limits),
+            settings,
+            registry: Mutex::new(Registry {
+                client: Some(client),
+                entries: HashMap::new(),
+            }),
+            tracker: TaskTracker::new(),
+            _stopped_when_dropped: stop.clone().drop_guard(),
+            stop,
+        }
+    }
+
+    /// The one cache of a scope, created idle if it is not there. Its writer task belongs to these caches. Must be
+    /// called inside a tokio runtime.
+    pub fn open<K: Cacheable>(&self, scope: WatchScope, kind: K::DynamicType) -> Cache<K> {
+        let scope = scope.normalised();
+        let mut registry = self.registry.lock();
+        let key = (TypeId::of::<K>(), scope.clone());
+        let known = registry
+            .entries
+            .get(&key)
+            .and_then(|entry| entry.typed.downcast_ref::<Arc<Shared<K>>>());
+        if let Some(shared) = known {
+            return Cache(Arc::clone(shared));
+        }
+        let (commands, inbox) = mpsc::unbounded_channel();
+        let shared = Arc::new(Shared::new(self.cluster.clone(), scope, commands));
+        let Some(client) = registry.client.clone() else {
+            shared.state.send_replace(WatchState::Closed);
+            return Cache(shared);
+        };
+        let source = Source {
+            client,
+            kind,
+            lists: self.lists.clone(),
+            settings: self.settings.clone(),
+            tracker: self.tracker.clone(),
+        };
+        let writer = Writer::new(Arc::clone(&shared), source);
+        self.tracker.spawn(writer.run(inbox, self.stop.clone()));
+        let typed = Box::new(Arc::clone(&shared));
+        registry.entries.insert(
+            key,
+            Entry {
+                typed,
+                cache: Arc::clone(&shared) as Arc<dyn AnyCache>,
+            },
+        );
+        Cache(shared)
+    }
+
+    /// How each watch fares.
+    pub fn states(&self) -> Vec<(WatchScope, WatchState)> {
+        self.each(|cache| cache.state())
+    }
+
+    /// What each cache counted.
+    pub fn stats(&self) -> Vec<(WatchScope, CacheStats)> {
+        self.each(|cache| cache.stats())
+    }
+
+    /// Stops every cache and joins every task; subscriptions end, stores stay readable. May be called again.
+    pub async fn close(&self) {
+        self.registry.lock().client = None;
+        self.stop.cancel();
+        self.tracker.close();
+        if tokio::time::timeout(CLOSE_DEADLINE, self.tracker.wait())
+            .await
+            .is_err()
+        {
+            let (cluster, tasks) = (&self.cluster, self.tracker.len());
+            tracing::error!(%cluster, tasks, "caches did not end: a subscriber or an index function blocks them");
+        }
+    }
+
+    fn each<T>(&self, of: impl Fn(&dyn AnyCache) -> T) -> Vec<(WatchScope, T)> {
+        // Outside the registry's lock: counting takes the lock of each table.
+        let caches: Vec<_> = self
+            .registry
+            .lock()
+            .entries
+            .values()
+            .map(|entry| Arc::clone(&entry.cache))
+            .collect();
+        caches
+            .iter()
+            .map(|cache| (cache.scope().clone(), of(&**cache)))
+            .collect()
+    }
+}
+
+impl fmt::Debug for Caches {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Caches({})", self.cluster)
+    }
+}

@@ -1,0 +1,190 @@
+//! What went wrong in a watch, told without the content of any object.
+use kube::{client::AuthError, runtime::watcher};
+use std::{error::Error, fmt};
+
+/// Longest text taken over from a server or a transport.
+const MAX_TEXT: usize = 240;
+
+/// What a watch does about a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// The kind is not served.
+    Absent,
+    /// The server refuses.
+    Forbidden,
+    /// The version to go on from is gone: list again.
+    Expired,
+    /// Anything that may pass by itself.
+    Other,
+}
+
+/// One failure of one watch.
+#[derive(Clone, Debug)]
+pub(super) struct Failure {
+    pub(super) kind: Kind,
+    step: &'static str,
+    code: u16,
+    text: String,
+}
+
+impl Failure {
+    pub(super) fn of(error: &watcher::Error) -> Self {
+        let (step, source) = match error {
+            watcher::Error::InitialListFailed(source) => ("list", source),
+            watcher::Error::WatchStartFailed(source) => ("start watching", source),
+            watcher::Error::WatchFailed(source) => ("watch", source),
+            watcher::Error::WatchError(status) => {
+                let kind = if status.code == 410 {
+                    Kind::Expired
+                } else {
+                    Kind::Other
+                };
+                return Self {
+                    kind,
+                    step: "watch",
+                    code: status.code,
+                    text: said(status),
+                };
+            }
+            watcher::Error::NoResourceVersion => {
+                let text = "the server named no resource version: does the kind support watching?".to_owned();
+                return Self {
+                    kind: Kind::Other,
+                    step: "watch",
+                    code: 0,
+                    text,
+                };
+            }
+        };
+        let (code, text) = told(source);
+        Self {
+            kind: kind(step, code),
+            step,
+            code,
+            text,
+        }
+    }
+
+    /// Whether an operator who read the other need not read this one.
+    pub(super) fn repeats(&self, other: &Self) -> bool {
+        (self.kind, self.step, self.code) == (other.kind, other.step, other.code)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "failed to {}: {}", self.step, self.text)
+    }
+}
+
+/// A watch that cannot start for want of the version or the kind lists again; the list tells which it is. kube alone
+/// would try the same version for ever.
+fn kind(step: &str, code: u16) -> Kind {
+    match (step, code) {
+        (_, 403) => Kind::Forbidden,
+        ("list", 404) => Kind::Absent,
+        (_, 410) | ("start watching", 404) => Kind::Expired,
+        _ => Kind::Other,
+    }
+}
+
+/// The code of an answer, or 0, and a text fit for a log.
+fn told(error: &kube::Error) -> (u16, String) {
+    match error {
+        kube::Error::Api(status) => (status.code, said(status)),
+        // serde's own message quotes the value that it could not decode.
+        kube::Error::SerdeError(e) => {
+            let text = format!(
+                "an answer does not decode ({:?} at line {} column {})",
+                e.classify(),
+                e.line(),
+                e.column()
+            );
+            (0, text)
+        }
+        kube::Error::Auth(_) => (0, "no credentials could be obtained".to_owned()),
+        // The output of a credential plugin would be quoted.
+        kube::Error::Service(e) if e.is::<AuthError>() => (0, "no credentials could be obtained".to_owned()),
+        error => (0, shortened(&deepest(error))),
+    }
+}
+
+/// What a status says. A body that is no status comes from something in between: only its code counts.
+fn said(status: &kube::core::Status) -> String {
+    if status.reason == "Failed to parse error data" || status.message.is_empty() {
+        return format!(
+            "the server answered {} {}",
+            status.code,
+            if status.message.is_empty() {
+                &*status.reason
+            } else {
+                ""
+            }
+        )
+        .trim_end()
+        .to_owned();
+    }
+    shortened(&format!("{} ({} {})", status.message, status.code, status.reason))
+}
+
+/// The last cause: the outer ones repeat it or say only that a service failed.
+fn deepest(error: &kube::Error) -> String {
+    let mut cause: &dyn Error = error;
+    while let Some(next) = cause.source() {
+        cause = next;
+    }
+    cause.to_string()
+}
+
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(MAX_TEXT) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kube::core::Status;
+
+    fn api(code: u16, message: &str, reason: &str) -> kube::Error {
+        kube::Error::Api(Status::failure(message, reason).with_code(code).boxed())
+    }
+
+    #[test]
+    fn answers_are_sorted_by_what_the_watch_does_about_them() {
+        let list = |code| Failure::of(&watcher::Error::InitialListFailed(api(code, "no", "No"))).kind;
+        let start = |code| Failure::of(&watcher::Error::WatchStartFailed(api(code, "no", "No"))).kind;
+        assert_eq!(
+            [list(404), list(403), list(410), list(500)],
+            [Kind::Absent, Kind::Forbidden, Kind::Expired, Kind::Other]
+        );
+        assert_eq!(
+            [start(404), start(403), start(410), start(429)],
+            [Kind::Expired, Kind::Forbidden, Kind::Expired, Kind::Other]
+        );
+    }
+
+    #[test]
+    fn a_value_that_does_not_decode_is_not_quoted() {
+        let error = serde_json::from_str::<u32>("\"hunter2\"").unwrap_err();
+        let failure = Failure::of(&watcher::Error::InitialListFailed(kube::Error::SerdeError(error)));
+        assert!(!failure.to_string().contains("hunter2"), "{failure}");
+        assert!(failure.to_string().contains("line 1"), "{failure}");
+    }
+
+    #[test]
+    fn a_page_of_a_proxy_is_told_by_its_code_alone() {
+        let page = api(502, "<html>token=hunter2</html>", "Failed to parse error data");
+        let failure = Failure::of(&watcher::Error::InitialListFailed(page));
+        assert_eq!(failure.to_string(), "failed to list: the server answered 502");
+    }
+
+    #[test]
+    fn a_refusal_says_what_is_missing() {
+        let text = "configmaps is forbidden: User \"x\" cannot list resource \"configmaps\"";
+        let failure = Failure::of(&watcher::Error::InitialListFailed(api(403, text, "Forbidden")));
+        assert!(failure.to_string().contains("cannot list resource"), "{failure}");
+    }
+}

@@ -1,0 +1,188 @@
+//! The events of one watch, for ever: permits before a list, backoff after a failure, a fresh start when it helps.
+use super::{
+    failure::{Failure, Kind},
+    limits::{ClusterLists, ListPermit},
+    pruned::Pruned,
+    pulse::Pulse,
+    scope::Cacheable,
+};
+use futures::{
+    StreamExt,
+    stream::{self, BoxStream},
+};
+use kube::{
+    Api,
+    runtime::{
+        utils::Backoff,
+        watcher::{self, DefaultBackoff, Event, watcher},
+    },
+};
+use std::{
+    hash::{BuildHasher, RandomState},
+    sync::{Arc, atomic::Ordering::Relaxed},
+    time::Duration,
+};
+
+/// What a feed gives to the writer.
+pub(super) enum Fed<K> {
+    Event(Event<Pruned<K>>),
+    /// The server accepted the watch.
+    Opened,
+    /// The feed failed, and will go on after a pause of its own.
+    Failed(Failure),
+}
+
+/// Everything that one watch needs.
+pub(super) struct Feed<K> {
+    api: Api<Pruned<K>>,
+    config: watcher::Config,
+    events: BoxStream<'static, watcher::Result<Event<Pruned<K>>>>,
+    lists: ClusterLists,
+    pulse: Arc<Pulse>,
+    overdue_after: Duration,
+    retry_after: Duration,
+    backoff: DefaultBackoff,
+    pause: Option<Duration>,
+    listing: bool,
+    permit: Option<ListPermit>,
+    /// Whether the version ran out and nothing was watched since: then a list alone is no progress.
+    expired: bool,
+}
+
+/// How patient a feed is.
+#[derive(Clone, Copy)]
+pub(super) struct Patience {
+    /// From here on a list gives its permit of the fleet back.
+    pub(super) overdue_after: Duration,
+    /// Between attempts at what is absent or forbidden.
+    pub(super) retry_after: Duration,
+}
+
+impl<K: Cacheable> Feed<K> {
+    pub(super) fn new(
+        api: Api<Pruned<K>>,
+        config: watcher::Config,
+        lists: ClusterLists,
+        pulse: Arc<Pulse>,
+        patience: Patience,
+    ) -> Self {
+        Self {
+            events: watcher(api.clone(), config.clone()).boxed(),
+            api,
+            config,
+            lists,
+            pulse,
+            overdue_after: patience.overdue_after,
+            retry_after: patience.retry_after,
+            backoff: DefaultBackoff::default(),
+            pause: None,
+            listing: false,
+            permit: None,
+            expired: false,
+        }
+    }
+
+    pub(super) fn into_stream(self) -> BoxStream<'static, Fed<K>> {
+        stream::unfold(self, |mut feed| async move { Some((feed.next().await, feed)) }).boxed()
+    }
+
+    async fn next(&mut self) -> Fed<K> {
+        if let Some(pause) = self.pause.take() {
+            tokio::time::sleep(pause).await;
+        }
+        // kube says Init before it lists: here the list waits for its turn.
+        if self.listing && self.permit.is_none() {
+            self.permit = self.lists.permit(self.overdue_after).await.ok();
+        }
+        let came = tokio::select! {
+            biased;
+            () = self.pulse.opened.notified() => None,
+            event = next_event(&mut self.events, self.permit.as_mut()) => Some(event),
+        };
+        match came {
+            None => {
+                self.pulse.failing.store(false, Relaxed);
+                Fed::Opened
+            }
+            Some(Ok(event)) => self.progress(event),
+            Some(Err(error)) => self.fail(Failure::of(&error)),
+        }
+    }
+
+    fn progress(&mut self, event: Event<Pruned<K>>) -> Fed<K> {
+        match event {
+            Event::Init => {
+                self.listing = true;
+                self.pulse.lists.fetch_add(1, Relaxed);
+            }
+            Event::InitDone => {
+                self.list_ends();
+                if !self.expired {
+                    self.recovered();
+                }
+            }
+            Event::Apply(_) | Event::Delete(_) => {
+                self.expired = false;
+                self.recovered();
+            }
+            Event::InitApply(_) => {}
+        }
+        Fed::Event(event)
+    }
+
+    fn recovered(&mut self) {
+        self.backoff.reset();
+        self.pulse.failing.store(false, Relaxed);
+    }
+
+    /// The failure is told first and slept on afterwards, so that nobody waits to hear of it.
+    fn fail(&mut self, failure: Failure) -> Fed<K> {
+        self.list_ends();
+        self.pulse.failing.store(true, Relaxed);
+        self.pause = match failure.kind {
+            Kind::Absent | Kind::Forbidden => Some(around(self.retry_after)),
+            Kind::Expired | Kind::Other => self.backoff.next(),
+        };
+        if failure.kind == Kind::Expired {
+            self.expired = true;
+            self.start_over();
+        }
+        Fed::Failed(failure)
+    }
+
+    fn list_ends(&mut self) {
+        self.listing = false;
+        self.permit = None;
+    }
+
+    fn start_over(&mut self) {
+        self.list_ends();
+        self.events = watcher(self.api.clone(), self.config.clone()).boxed();
+    }
+}
+
+/// The next event; a list that takes too long meanwhile yields to the fleet.
+async fn next_event<E>(
+    events: &mut BoxStream<'static, watcher::Result<E>>,
+    permit: Option<&mut ListPermit>,
+) -> watcher::Result<E> {
+    let event = async {
+        match events.next().await {
+            Some(event) => event,
+            // kube's watcher never ends.
+            None => std::future::pending().await,
+        }
+    };
+    let Some(permit) = permit else { return event.await };
+    tokio::select! {
+        biased;
+        event = event => event,
+        never = permit.yield_when_overdue() => match never {},
+    }
+}
+
+/// A fifth more or less, so that what failed together does not return together.
+fn around(delay: Duration) -> Duration {
+    let random = RandomState::new().hash_one(()) % 1000;
+    delay.mul_f64(0.8 + 0.0004 * f64::from(u32::try_from(random).unwrap_or_default()))
+}

@@ -1,0 +1,37 @@
+//! One watch per (kind, namespaces, selectors, form) of a cluster, its store, its indexes, its deltas to subscribers.
+//!
+//! ```text
+//! API server --list, watch--> feed (backoff, permits) --events--> writer task --lock--> table + indexes <-- Store
+//!                             one per namespace                       |
+//!                                                                     +--- Delta, by reference ---> DeltaSink
+//! ```
+//!
+//! Each cache has one writer task. It alone changes the table and it alone runs user code (index functions and
+//! sinks), so that user code never meets a lock and never runs at the same time as a write.
+mod caches;
+mod delta;
+mod failure;
+mod feed;
+mod index;
+mod limits;
+mod postings;
+mod pruned;
+mod pulse;
+mod scope;
+mod shared;
+mod source;
+mod store;
+mod subscribers;
+mod table;
+#[cfg(test)]
+mod tests;
+mod writer;
+
+pub use caches::{CacheSettings, Caches};
+pub use delta::{Delta, DeltaSink, Origin};
+pub use index::IndexRef;
+pub use limits::ListLimits;
+pub use scope::{Cacheable, WatchScope, WatchState};
+pub use shared::CacheStats;
+pub use store::{Cache, Store};
+pub use subscribers::Subscription;

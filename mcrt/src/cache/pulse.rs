@@ -1,0 +1,187 @@
+//! Signs of life of one watch, taken where its bytes arrive: kube's watcher keeps bookmarks and renewals to itself.
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use http::{Request, Response};
+use http_body_util::{BodyExt, combinators::UnsyncBoxBody};
+use kube::client::Body;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed},
+    },
+    task::{Context, Poll},
+    time::Duration,
+};
+use tokio::{sync::Notify, time::Instant};
+use tokio_util::task::task_tracker::TaskTrackerToken;
+use tower::{BoxError, Service};
+
+/// A watch that ends sooner than this was not worth starting: the next one waits.
+const SHORT_LIVED: Duration = Duration::from_secs(5);
+/// Longest wait before a watch whose predecessors were short-lived.
+const MAX_WAIT: Duration = Duration::from_secs(30);
+
+/// Signs of life of one watch.
+pub(super) struct Pulse {
+    born: Instant,
+    /// Milliseconds from `born` to the last message, plus one; zero is never.
+    last: AtomicU64,
+    pub(super) lists: AtomicU64,
+    pub(super) watches: AtomicU64,
+    /// Whether the last attempt failed.
+    pub(super) failing: AtomicBool,
+    /// Milliseconds from `born` to the last start of a watch, and how many in a row were short-lived.
+    started: AtomicU64,
+    short_lived: AtomicU32,
+    /// Whether the server accepted the last watch; refused ones are the feed's to space out.
+    accepted: AtomicBool,
+    /// Told when the server accepts a watch.
+    pub(super) opened: Notify,
+}
+
+impl Pulse {
+    pub(super) fn new() -> Self {
+        Self {
+            born: Instant::now(),
+            last: AtomicU64::new(0),
+            lists: AtomicU64::new(0),
+            watches: AtomicU64::new(0),
+            failing: AtomicBool::new(false),
+            started: AtomicU64::new(0),
+            short_lived: AtomicU32::new(0),
+            accepted: AtomicBool::new(false),
+            opened: Notify::new(),
+        }
+    }
+
+    /// When the server said anything last.
+    pub(super) fn last_message(&self) -> Option<Instant> {
+        let millis = self.last.load(Relaxed).checked_sub(1)?;
+        Some(self.born + Duration::from_millis(millis))
+    }
+
+    /// Since the server spoke last, or since the watch was made.
+    pub(super) fn silent_for(&self) -> Duration {
+        self.last_message().unwrap_or(self.born).elapsed()
+    }
+
+    fn beat(&self) {
+        self.last.store(self.millis() + 1, Relaxed);
+    }
+
+    fn millis(&self) -> u64 {
+        u64::try_from(self.born.elapsed().as_millis()).unwrap_or(u64::MAX - 1)
+    }
+
+    /// How long the next watch has to wait. kube starts the next one at once when the server ends one in good order,
+    /// so a server that ends them all at once would be asked without a pause.
+    fn wait_before_watch(&self) -> Duration {
+        if !self.accepted.swap(false, Relaxed) {
+            return Duration::ZERO;
+        }
+        let lived = Duration::from_millis(self.millis().saturating_sub(self.started.load(Relaxed)));
+        if lived >= SHORT_LIVED {
+            self.short_lived.store(0, Relaxed);
+            return Duration::ZERO;
+        }
+        match self.short_lived.fetch_add(1, Relaxed) {
+            0 => Duration::ZERO,
+            n => (SHORT_LIVED / 10)
+                .saturating_mul(1 << n.min(16))
+                .min(MAX_WAIT)
+                .saturating_sub(lived),
+        }
+    }
+
+    fn watch_starts(&self) {
+        self.watches.fetch_add(1, Relaxed);
+        self.started.store(self.millis(), Relaxed);
+    }
+
+    fn watch_accepted(&self) {
+        self.accepted.store(true, Relaxed);
+        self.opened.notify_one();
+    }
+}
+
+/// A client of one watch, which sends through the cluster's and takes the pulse.
+pub(super) fn observed(client: kube::Client, pulse: Arc<Pulse>, token: TaskTrackerToken) -> kube::Client {
+    let namespace = client.default_namespace().to_owned();
+    kube::Client::new(
+        Observed {
+            client,
+            pulse,
+            _token: token,
+        },
+        namespace,
+    )
+}
+
+struct Observed {
+    client: kube::Client,
+    pulse: Arc<Pulse>,
+    /// `Client::new` spawns a task that owns this service: whoever waits for the token's tracker joins it.
+    _token: TaskTrackerToken,
+}
+
+impl Service<Request<Body>> for Observed {
+    type Response = Response<UnsyncBoxBody<Bytes, kube::Error>>;
+    type Error = BoxError;
+    type Future = BoxFuture<'static, Result<Self::Response, BoxError>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let (client, pulse) = (self.client.clone(), Arc::clone(&self.pulse));
+        Box::pin(async move {
+            // kube names the verb of its own requests in an extension.
+            let watch = request.extensions().get::<&'static str>() == Some(&"watch");
+            if watch {
+                tokio::time::sleep(pulse.wait_before_watch()).await;
+                pulse.watch_starts();
+            }
+            let response = client.send(request).await?;
+            // A refusal is a message too, but it does not make the store any fresher.
+            let accepted = response.status().is_success();
+            if accepted {
+                pulse.beat();
+            }
+            if accepted && watch {
+                pulse.watch_accepted();
+            }
+            let beat = move |frame| {
+                if accepted {
+                    pulse.beat();
+                }
+                frame
+            };
+            Ok(response.map(|body| body.map_frame(beat).boxed_unsync()))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn watches_that_end_at_once_start_ever_more_slowly_and_a_long_one_forgives() {
+        let pulse = Pulse::new();
+        let mut waits = Vec::new();
+        for _ in 0..10 {
+            let wait = pulse.wait_before_watch();
+            waits.push(wait.as_millis());
+            tokio::time::sleep(wait).await;
+            pulse.watch_starts();
+            pulse.watch_accepted();
+        }
+        assert_eq!(
+            waits,
+            [0, 0, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000, 30_000]
+        );
+        tokio::time::sleep(SHORT_LIVED).await;
+        assert_eq!(pulse.wait_before_watch(), Duration::ZERO);
+    }
+}

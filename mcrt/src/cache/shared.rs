@@ -1,0 +1,121 @@
+//! What the handles of a cache and its writer have in common.
+use super::{
+    pulse::Pulse,
+    scope::{WatchScope, WatchState},
+    table::Table,
+    writer::Command,
+};
+use crate::cluster::ClusterName;
+use kube::Resource;
+use parking_lot::RwLock;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+use tokio::{
+    sync::{mpsc, watch},
+    time::Instant,
+};
+
+/// Counts of one cache, for metrics.
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct CacheStats {
+    /// Objects held now.
+    pub objects: usize,
+    /// Lists started.
+    pub lists: u64,
+    /// Watches started after the first of each stream.
+    pub watch_restarts: u64,
+    /// When the server spoke last on the stream that has been silent longest; none if one never heard of it.
+    pub last_message: Option<Instant>,
+    /// Panics of index functions and sinks.
+    pub panics: u64,
+}
+
+pub(super) struct Shared<K> {
+    pub(super) id: u64,
+    pub(super) cluster: ClusterName,
+    pub(super) scope: WatchScope,
+    /// Written by the writer task only, and never held while user code runs.
+    pub(super) table: RwLock<Table<K>>,
+    pub(super) state: watch::Sender<WatchState>,
+    pub(super) pulses: Vec<Arc<Pulse>>,
+    pub(super) panics: AtomicU64,
+    pub(super) commands: mpsc::UnboundedSender<Command<K>>,
+}
+
+impl<K: Resource> Shared<K> {
+    pub(super) fn new(
+        cluster: ClusterName,
+        scope: WatchScope,
+        commands: mpsc::UnboundedSender<Command<K>>,
+    ) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let streams = scope.namespaces.len().max(1);
+        Self {
+            id: NEXT.fetch_add(1, Relaxed),
+            cluster,
+            scope,
+            table: RwLock::new(Table::new()),
+            state: watch::Sender::new(WatchState::Idle),
+            pulses: (0..streams).map(|_| Arc::new(Pulse::new())).collect(),
+            panics: AtomicU64::new(0),
+            commands,
+        }
+    }
+
+    pub(super) fn current(&self) -> WatchState {
+        *self.state.borrow()
+    }
+
+    /// Since the server spoke last on the stream that has been silent longest.
+    pub(super) fn age(&self) -> Option<Duration> {
+        self.last_message().map(|at| at.elapsed())
+    }
+
+    /// The age, if a stream is failing.
+    pub(super) fn stale_for(&self) -> Option<Duration> {
+        let oldest = |pulse: &Arc<Pulse>| pulse.failing.load(Relaxed).then(|| pulse.silent_for());
+        self.pulses.iter().filter_map(oldest).max()
+    }
+
+    fn last_message(&self) -> Option<Instant> {
+        self.pulses
+            .iter()
+            .map(|pulse| pulse.last_message())
+            .min()
+            .flatten()
+    }
+}
+
+/// A cache of any kind, as its cluster sees it.
+pub(super) trait AnyCache: Send + Sync {
+    fn scope(&self) -> &WatchScope;
+    fn state(&self) -> WatchState;
+    fn stats(&self) -> CacheStats;
+}
+
+impl<K: Resource + Send + Sync> AnyCache for Shared<K> {
+    fn scope(&self) -> &WatchScope {
+        &self.scope
+    }
+
+    fn state(&self) -> WatchState {
+        self.current()
+    }
+
+    fn stats(&self) -> CacheStats {
+        let sum = |count: fn(&Pulse) -> u64| self.pulses.iter().map(|pulse| count(pulse)).sum();
+        CacheStats {
+            objects: self.table.read().len(),
+            lists: sum(|pulse| pulse.lists.load(Relaxed)),
+            watch_restarts: sum(|pulse| pulse.watches.load(Relaxed).saturating_sub(1)),
+            last_message: self.last_message(),
+            panics: self.panics.load(Relaxed),
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! The objects of a cache and their indexes: one lock covers both, so readers never see one without the other.
+use super::index::{AnyPostings, Values};
+use crate::cluster::ObjectKey;
+use ahash::RandomState;
+use hashbrown::HashTable;
+use kube::Resource;
+use std::sync::Arc;
+
+/// Objects in slots, found by namespace and name. Keys are not stored: each object knows its own.
+pub(super) struct Table<K> {
+    slots: Vec<Option<Arc<K>>>,
+    free: Vec<u32>,
+    keys: HashTable<u32>,
+    hasher: RandomState,
+    indexes: Vec<Box<dyn AnyPostings>>,
+}
+
+/// A key without an allocation.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct KeyRef<'a> {
+    namespace: Option<&'a str>,
+    name: &'a str,
+}
+
+impl<'a> KeyRef<'a> {
+    pub(super) fn of(object: &'a impl Resource) -> Self {
+        let meta = object.meta();
+        Self {
+            namespace: meta.namespace.as_deref(),
+            name: meta.name.as_deref().unwrap_or_default(),
+        }
+    }
+}
+
+impl<'a> From<&'a ObjectKey> for KeyRef<'a> {
+    fn from(key: &'a ObjectKey) -> Self {
+        Self {
+            namespace: key.namespace.as_deref(),
+            name: &key.name,
+        }
+    }
+}
+
+impl<K: Resource> Table<K> {
+    pub(super) fn new() -> Self {
+        Self {
+            slots: Vec::new(),
+            free: Vec::new(),
+            keys: HashTable::new(),
+            hasher: RandomState::new(),
+            indexes: Vec::new(),
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// The occupied slots.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &Arc<K>)> {
+        (0u32..)
+            .zip(&self.slots)
+            .filter_map(|(slot, object)| Some((slot, object.as_ref()?)))
+    }
+
+    pub(super) fn find(&self, key: KeyRef<'_>) -> Option<(u32, &Arc<K>)> {
+        let is_it = |slot: &u32| self.at(*slot).is_some_and(|object| KeyRef::of(&**object) == key);
+        let slot = *self.keys.find(self.hasher.hash_one(key), is_it)?;
+        Some((slot, self.at(slot)?))
+    }
+
+    pub(super) fn at(&self, slot: u32) -> Option<&Arc<K>> {
+        self.slots.get(slot as usize)?.as_ref()
+    }
+
+    pub(super) fn index(&self, index: usize) -> Option<&dyn AnyPostings> {
+        self.indexes.get(index).map(Box::as_ref)
+    }
+
+    /// Puts a new object into a slot of its own. Its key must not be in the table yet.
+    pub(super) fn add(&mut self, object: Arc<K>, values: Vec<Values>) -> u32 {
+        let hash = self.hasher.hash_one(KeyRef::of(&*object));
+        let slot = if let Some(slot) = self.free.pop() {
+            self.slots[slot as usize] = Some(object);
+            slot
+        } else {
+            self.slots.push(Some(object));
+            u32::try_from(self.slots.len() - 1).expect("a process cannot hold four billion objects")
+        };
+        let (slots, hasher) = (&self.slots, &self.hasher);
+        self.keys
+            .insert_unique(hash, slot, |slot| hash_of(slots, hasher, *slot));
+        self.set_values(slot, values);
+        slot
+    }
+
+    /// Puts another version of an object into its slot and returns the one that was there.
+    pub(super) fn replace(&mut self, slot: u32, object: Arc<K>, values: Vec<Values>) -> Option<Arc<K>> {
+        self.set_values(slot, values);
+        self.slots.get_mut(slot as usize)?.replace(object)
+    }
+
+    pub(super) fn remove(&mut self, slot: u32) -> Option<Arc<K>> {
+        let hash = hash_of(&self.slots, &self.hasher, slot);
+        let object = self.slots.get_mut(slot as usize)?.take()?;
+        if let Ok(entry) = self.keys.find_entry(hash, |known| *known == slot) {
+            entry.remove();
+        }
+        for index in &mut self.indexes {
+            index.clear(slot);
+        }
+        self.free.push(slot);
+        Some(object)
+    }
+
+    /// Adds a filled index and returns its place.
+    pub(super) fn add_index(&mut self, index: Box<dyn AnyPostings>) -> usize {
+        self.indexes.push(index);
+        self.indexes.len() - 1
+    }
+
+    /// Gives unused capacity back.
+    pub(super) fn shrink(&mut self) {
+        self.slots.shrink_to_fit();
+        self.free.shrink_to_fit();
+        let (slots, hasher) = (&self.slots, &self.hasher);
+        self.keys.shrink_to_fit(|slot| hash_of(slots, hasher, *slot));
+        self.indexes.iter_mut().for_each(|index| index.shrink());
+    }
+
+    fn set_values(&mut self, slot: u32, values: Vec<Values>) {
+        for (index, values) in self.indexes.iter_mut().zip(values) {
+            index.set(slot, values);
+        }
+    }
+}
+
+fn hash_of<K: Resource>(slots: &[Option<Arc<K>>], hasher: &RandomState, slot: u32) -> u64 {
+    slots[slot as usize]
+        .as_ref()
+        .map_or(0, |object| hasher.hash_one(KeyRef::of(&**object)))
+}

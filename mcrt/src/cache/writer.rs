@@ -1,0 +1,411 @@
+//! The one task of a cache that changes its table and runs the user's code.
+use super::{
+    delta::{Delta, Origin},
+    failure::{Failure, Kind},
+    feed::Fed,
+    index::{Indexer, Values},
+    pruned::Pruned,
+    scope::{Cacheable, WatchState},
+    shared::Shared,
+    source::Source,
+    subscribers::Subscriber,
+    table::KeyRef,
+};
+use crate::cluster::ObjectKey;
+use futures::{
+    StreamExt,
+    stream::{BoxStream, SelectAll},
+};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::runtime::watcher::Event;
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{Arc, atomic::Ordering::Relaxed},
+    time::Duration,
+};
+use tokio::{
+    sync::{mpsc, oneshot},
+    time::Instant,
+};
+use tokio_util::sync::CancellationToken;
+
+/// A failure that comes again within this time is the same one, said already.
+const SAME_FAILURE: Duration = Duration::from_secs(120);
+
+/// What the handles of a cache ask of its writer.
+pub(super) enum Command<K> {
+    /// Start the watch.
+    Start,
+    /// Attach a sink and replay what exists.
+    Subscribe(Subscriber<K>, oneshot::Sender<()>),
+    /// Add an index and answer with its place.
+    Index(Box<dyn Indexer<K>>, oneshot::Sender<usize>),
+    /// Drop the subscribers that detached.
+    Sweep,
+}
+
+pub(super) struct Writer<K: Cacheable> {
+    shared: Arc<Shared<K>>,
+    source: Source<K>,
+    subscribers: Vec<Subscriber<K>>,
+    indexers: Vec<Box<dyn Indexer<K>>>,
+    /// By slot: which stream named the object last, and in which of its lists.
+    stamps: Vec<Stamp>,
+    streams: Vec<StreamStatus>,
+}
+
+#[derive(Clone, Copy, Default, PartialEq)]
+struct Stamp {
+    stream: u32,
+    list: u32,
+}
+
+/// How one stream fares; a cache has one per namespace it names, or one.
+struct StreamStatus {
+    /// Counts its lists.
+    list: u32,
+    /// Whether one of them was complete.
+    listed: bool,
+    state: WatchState,
+    failure: Option<(Failure, Instant)>,
+}
+
+type Feeds<K> = SelectAll<BoxStream<'static, (usize, Fed<K>)>>;
+
+impl<K: Cacheable> Writer<K> {
+    pub(super) fn new(shared: Arc<Shared<K>>, source: Source<K>) -> Self {
+        Self {
+            shared,
+            source,
+            subscribers: Vec::new(),
+            indexers: Vec::new(),
+            stamps: Vec::new(),
+            streams: Vec::new(),
+        }
+    }
+
+    pub(super) async fn run(
+        mut self,
+        mut commands: mpsc::UnboundedReceiver<Command<K>>,
+        token: CancellationToken,
+    ) {
+        let mut feeds = Feeds::new();
+        let mut cancelled = std::pin::pin!(token.cancelled());
+        loop {
+            tokio::select! {
+                biased;
+                () = &mut cancelled => break,
+                Some(command) = commands.recv() => self.obey(command, &mut feeds),
+                Some((stream, fed)) = feeds.next(), if !feeds.is_empty() => self.take(stream, fed),
+            }
+            // A page of objects is ready all at once: others of this thread get their turn.
+            tokio::task::consume_budget().await;
+        }
+    }
+
+    fn obey(&mut self, command: Command<K>, feeds: &mut Feeds<K>) {
+        match command {
+            Command::Start => self.start(feeds),
+            Command::Subscribe(subscriber, done) => {
+                self.replay(&subscriber);
+                self.subscribers.push(subscriber);
+                // Whoever asked may have gone.
+                let _ = done.send(());
+            }
+            Command::Index(indexer, done) => {
+                let _ = done.send(self.add_index(indexer));
+            }
+            Command::Sweep => self.subscribers.retain(Subscriber::is_live),
+        }
+    }
+
+    fn start(&mut self, feeds: &mut Feeds<K>) {
+        if !self.streams.is_empty() {
+            return;
+        }
+        for (index, feed) in self.source.feeds(&self.shared).enumerate() {
+            feeds.push(feed.into_stream().map(move |fed| (index, fed)).boxed());
+            self.streams.push(StreamStatus {
+                list: 0,
+                listed: false,
+                state: WatchState::Syncing,
+                failure: None,
+            });
+        }
+        self.publish();
+    }
+
+    fn replay(&self, subscriber: &Subscriber<K>) {
+        let objects: Vec<_> = self
+            .shared
+            .table
+            .read()
+            .iter()
+            .map(|(_, object)| Arc::clone(object))
+            .collect();
+        for object in &objects {
+            self.tell_one(subscriber, Delta::Added(object), Origin::List);
+        }
+        if self.shared.current() == WatchState::Synced {
+            self.tell_one(subscriber, Delta::Synced, Origin::List);
+        }
+    }
+
+    fn add_index(&mut self, indexer: Box<dyn Indexer<K>>) -> usize {
+        let held = |(slot, object): (u32, &Arc<K>)| (slot, Arc::clone(object));
+        let objects: Vec<_> = self.shared.table.read().iter().map(held).collect();
+        let mut postings = indexer.postings();
+        for (slot, object) in &objects {
+            postings.set(*slot, self.values_of(&*indexer, object));
+        }
+        postings.shrink();
+        self.indexers.push(indexer);
+        self.shared.table.write().add_index(postings)
+    }
+
+    fn take(&mut self, stream: usize, fed: Fed<K>) {
+        match fed {
+            Fed::Event(Event::Init) => self.streams[stream].list += 1,
+            Fed::Event(Event::InitApply(object)) => {
+                self.served(stream);
+                self.put(stream, object, Origin::List);
+            }
+            Fed::Event(Event::InitDone) => self.list_ends(stream),
+            Fed::Event(Event::Apply(object)) => self.put(stream, object, Origin::Watch),
+            Fed::Event(Event::Delete(object)) => self.delete(&object),
+            Fed::Opened => self.opened(stream),
+            Fed::Failed(failure) => self.failed(stream, failure),
+        }
+    }
+
+    fn put(&mut self, stream: usize, Pruned(mut object): Pruned<K>, origin: Origin) {
+        tidy(object.meta_mut());
+        let stamp = self.stamp(stream);
+        let known = self.find(&object);
+        if let Some((slot, old)) = known {
+            self.stamps[slot as usize] = stamp;
+            if same_version(old.meta(), object.meta()) {
+                return;
+            }
+            let new = Arc::new(object);
+            let values = self.values(&new);
+            let replaced = self.shared.table.write().replace(slot, Arc::clone(&new), values);
+            drop(replaced);
+            self.tell(Delta::Updated { old: &old, new: &new }, origin);
+        } else {
+            let new = Arc::new(object);
+            let values = self.values(&new);
+            let slot = self.shared.table.write().add(Arc::clone(&new), values) as usize;
+            self.stamps
+                .resize(self.stamps.len().max(slot + 1), Stamp::default());
+            self.stamps[slot] = stamp;
+            self.tell(Delta::Added(&new), origin);
+        }
+    }
+
+    /// Tells of the object as the cache held it: its labels and owners are those that subscribers and indexes know.
+    fn delete(&self, Pruned(object): &Pruned<K>) {
+        let Some((slot, _)) = self.find(object) else {
+            return;
+        };
+        let removed = self.shared.table.write().remove(slot);
+        if let Some(last) = &removed {
+            self.tell(Delta::Deleted(last), Origin::Watch);
+        }
+    }
+
+    /// Removes what the list that ends did not name: it went while nobody watched.
+    fn list_ends(&mut self, stream: usize) {
+        let current = self.stamp(stream);
+        let is_stale = |slot: u32| {
+            let stamp = self.stamps[slot as usize];
+            stamp.stream == current.stream && stamp.list != current.list
+        };
+        let stale: Vec<u32> = self
+            .shared
+            .table
+            .read()
+            .iter()
+            .map(|(slot, _)| slot)
+            .filter(|slot| is_stale(*slot))
+            .collect();
+        let removed: Vec<_> = {
+            let mut table = self.shared.table.write();
+            let removed = stale.into_iter().filter_map(|slot| table.remove(slot)).collect();
+            table.shrink();
+            removed
+        };
+        self.stamps.shrink_to_fit();
+        for last in &removed {
+            self.tell(Delta::Deleted(last), Origin::List);
+        }
+        self.streams[stream].listed = true;
+        self.becomes(stream, WatchState::Synced);
+    }
+
+    /// The kind is listed again after it was absent or forbidden.
+    fn served(&mut self, stream: usize) {
+        if matches!(
+            self.streams[stream].state,
+            WatchState::Absent | WatchState::Forbidden
+        ) {
+            self.becomes(stream, WatchState::Syncing);
+        }
+    }
+
+    fn opened(&mut self, stream: usize) {
+        let status = &self.streams[stream];
+        if status.listed && status.state == WatchState::Forbidden {
+            self.becomes(stream, WatchState::Synced);
+        }
+    }
+
+    fn failed(&mut self, stream: usize, failure: Failure) {
+        let status = &mut self.streams[stream];
+        let again = status.failure.as_ref().is_some_and(|(told, at)| {
+            told.repeats(&failure) && at.elapsed() < self.source.patience().max(SAME_FAILURE)
+        });
+        self.shared.say(&failure, again);
+        let state = match failure.kind {
+            Kind::Absent => WatchState::Absent,
+            Kind::Forbidden => WatchState::Forbidden,
+            // What was synced stays readable and is caught up with; what never was is still on its way.
+            Kind::Expired | Kind::Other => status.state,
+        };
+        status.failure = Some((failure, Instant::now()));
+        self.becomes(stream, state);
+    }
+
+    fn becomes(&mut self, stream: usize, state: WatchState) {
+        let status = &mut self.streams[stream];
+        let before = std::mem::replace(&mut status.state, state);
+        if state == WatchState::Synced
+            && matches!(
+                before,
+                WatchState::Absent | WatchState::Forbidden | WatchState::Syncing
+            )
+        {
+            // The next failure is news, whatever it is.
+            if status.failure.take().is_some() {
+                self.shared.say_recovered();
+            }
+        }
+        self.publish();
+    }
+
+    /// Publishes the state of all streams together; the worst of them counts.
+    fn publish(&self) {
+        let any = |state| self.streams.iter().any(|stream| stream.state == state);
+        let state = [WatchState::Forbidden, WatchState::Absent, WatchState::Syncing]
+            .into_iter()
+            .find(|state| any(*state))
+            .unwrap_or(WatchState::Synced);
+        let changed = self
+            .shared
+            .state
+            .send_if_modified(|known| std::mem::replace(known, state) != state);
+        if changed && state == WatchState::Synced {
+            self.tell(Delta::Synced, Origin::List);
+        }
+    }
+
+    fn stamp(&self, stream: usize) -> Stamp {
+        Stamp {
+            stream: u32::try_from(stream).expect("a cache cannot name four billion namespaces"),
+            list: self.streams[stream].list,
+        }
+    }
+
+    fn find(&self, object: &K) -> Option<(u32, Arc<K>)> {
+        let table = self.shared.table.read();
+        table
+            .find(KeyRef::of(object))
+            .map(|(slot, object)| (slot, Arc::clone(object)))
+    }
+
+    fn values(&self, object: &K) -> Vec<Values> {
+        self.indexers
+            .iter()
+            .map(|indexer| self.values_of(&**indexer, object))
+            .collect()
+    }
+
+    fn values_of(&self, indexer: &dyn Indexer<K>, object: &K) -> Values {
+        // The function is the user's; the cache keeps nothing that it could leave half done.
+        catch_unwind(AssertUnwindSafe(|| indexer.values(object))).unwrap_or_else(|_| {
+            self.shared.panicked(
+                "an index function panicked",
+                indexer.name(),
+                Some(&ObjectKey::of(object)),
+            );
+            indexer.none()
+        })
+    }
+
+    fn tell(&self, delta: Delta<'_, K>, origin: Origin) {
+        for subscriber in &self.subscribers {
+            self.tell_one(subscriber, delta, origin);
+        }
+    }
+
+    fn tell_one(&self, subscriber: &Subscriber<K>, delta: Delta<'_, K>, origin: Origin) {
+        if !subscriber.tell(delta, origin) {
+            let key = delta.object().map(|object| ObjectKey::of(&**object));
+            self.shared
+                .panicked("a subscriber panicked", delta.as_str(), key.as_ref());
+        }
+    }
+}
+
+/// However the writer ends, its readers learn that nothing follows the server any more.
+impl<K: Cacheable> Drop for Writer<K> {
+    fn drop(&mut self) {
+        self.shared.state.send_replace(WatchState::Closed);
+    }
+}
+
+fn same_version(old: &ObjectMeta, new: &ObjectMeta) -> bool {
+    old.resource_version.is_some() && old.resource_version == new.resource_version && old.uid == new.uid
+}
+
+/// Decoding grows lists by doubling; objects are kept for long.
+fn tidy(meta: &mut ObjectMeta) {
+    meta.managed_fields = None;
+    if let Some(owners) = &mut meta.owner_references {
+        owners.shrink_to_fit();
+    }
+    if let Some(finalizers) = &mut meta.finalizers {
+        finalizers.shrink_to_fit();
+    }
+}
+
+impl<K> Shared<K> {
+    fn panicked(&self, what: &'static str, name: &str, key: Option<&ObjectKey>) {
+        self.panics.fetch_add(1, Relaxed);
+        let object = key.map(ToString::to_string);
+        let (cluster, kind) = (&self.cluster, &self.scope.resource.kind);
+        tracing::error!(%cluster, %kind, name, object, "{what}");
+    }
+
+    fn say(&self, failure: &Failure, again: bool) {
+        let (cluster, scope) = (&self.cluster, &self.scope);
+        match failure.kind {
+            _ if again => tracing::debug!(%cluster, %scope, %failure, "the watch still fails"),
+            Kind::Absent => {
+                tracing::info!(%cluster, %scope, "the kind is not served; asking again now and then")
+            }
+            Kind::Forbidden => {
+                tracing::warn!(%cluster, %scope, %failure, "the watch is forbidden; asking again now and then")
+            }
+            Kind::Expired => {
+                tracing::info!(%cluster, %scope, %failure, "the version of the watch is gone; listing again")
+            }
+            Kind::Other => tracing::warn!(%cluster, %scope, %failure, "the watch fails; trying again"),
+        }
+    }
+
+    fn say_recovered(&self) {
+        let (cluster, scope) = (&self.cluster, &self.scope);
+        tracing::info!(%cluster, %scope, "the watch recovered");
+    }
+}

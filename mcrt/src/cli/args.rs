@@ -1,0 +1,66 @@
+//! The flags; each also comes from the environment.
+use std::path::PathBuf;
+
+/// What can be said when a program starts. Flattens into a program's own arguments:
+///
+/// ```
+/// #[derive(clap::Parser)]
+/// struct Args {
+///     #[command(flatten)]
+///     launch: mcrt::LaunchArgs,
+///     #[arg(long)]
+///     issuer: String,
+/// }
+/// ```
+#[derive(Clone, Debug, Default, clap::Args)]
+#[command(next_help_heading = "Fleet")]
+#[non_exhaustive]
+pub struct LaunchArgs {
+    /// Where clusters come from: one of the program's provider features, `single` or `none`
+    #[arg(long, env = "MCRT_PROVIDER", value_name = "NAME")]
+    pub provider: Option<String>,
+
+    /// The cluster that the controller belongs to: `in-cluster`, `context:NAME` or `none`
+    #[arg(long, env = "MCRT_HOST", value_name = "HOST")]
+    pub host: Option<String>,
+
+    /// Kubeconfig files, directories and globs for the provider `file`; repeated, or separated by `:`
+    #[cfg(feature = "file")]
+    #[arg(long, env = "MCRT_FILE", value_name = "PATH", value_delimiter = ':')]
+    pub file: Vec<PathBuf>,
+
+    /// How log lines look
+    #[arg(
+        long,
+        env = "MCRT_LOG_FORMAT",
+        value_name = "FORMAT",
+        value_enum,
+        default_value_t
+    )]
+    pub log_format: LogFormat,
+
+    /// Which log lines are written, as `target=level` pairs
+    #[arg(long, env = "MCRT_LOG", value_name = "FILTER", default_value = "info")]
+    pub log: String,
+}
+
+/// How log lines look.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum LogFormat {
+    /// For people.
+    #[default]
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+#[derive(clap::Parser)]
+pub(super) struct Standalone {
+    #[command(flatten)]
+    pub(super) launch: LaunchArgs,
+}
+
+#[cfg(not(feature = "file"))]
+const _: fn() = || {
+    let _: Option<PathBuf> = None;
+};

@@ -1,0 +1,203 @@
+//! Starts a program: flags, the choice of provider and host, logging, signals.
+mod args;
+mod choice;
+mod host;
+mod logging;
+mod signals;
+
+pub use args::{LaunchArgs, LogFormat};
+
+use crate::{
+    Error, Manager, Result, StartError,
+    connect::Life,
+    controller::{Controller, ControllerBuilder, MulticlusterController},
+    fleet::FleetSettings,
+    provider::Provider,
+};
+use choice::{Chosen, Wish};
+use std::{fmt, sync::Arc};
+
+/// Runs one controller until Ctrl-C or SIGTERM, with flags from the command line and the environment.
+///
+/// ```no_run
+/// # use mcrt::{Action, Context, multicluster_controller, reconciler};
+/// # use k8s_openapi::api::core::v1::ConfigMap;
+/// # use std::sync::Arc;
+/// #[multicluster_controller(for = ConfigMap)]
+/// struct Reader;
+///
+/// #[reconciler]
+/// impl Reader {
+///     #[reconcile]
+///     async fn reconcile(&self, config: Arc<ConfigMap>, cx: Context<Self>) -> mcrt::Result<Action> {
+///         println!("{} {:?}", cx.cluster(), config.metadata.name);
+///         Ok(Action::await_change())
+///     }
+/// }
+///
+/// # async fn start() -> mcrt::Result<()> {
+/// mcrt::run(Reader).await
+/// # }
+/// ```
+///
+/// # Errors
+/// A [`StartError`] if the program cannot start.
+pub async fn run<C: MulticlusterController>(controller: C) -> Result<()>
+where
+    C::Object: crate::cache::Cacheable,
+{
+    Launch::parse().controller(controller).run().await
+}
+
+/// A program about to start: for several controllers, own flags, or state that needs a client first.
+///
+/// ```no_run
+/// # async fn start<C: mcrt::MulticlusterController<Object = k8s_openapi::api::core::v1::ConfigMap>>(
+/// #     make: impl Fn(kube::Client) -> C) -> mcrt::Result<()> {
+/// let mut launch = mcrt::Launch::parse();
+/// let controller = make(launch.host_client::<C>()?);
+/// launch.controller(controller).run().await
+/// # }
+/// ```
+pub struct Launch {
+    args: LaunchArgs,
+    wish: Wish,
+    controllers: Vec<Result<Controller, StartError>>,
+    settings: FleetSettings,
+    /// Owns the connections of clients that were handed out before the start.
+    host_life: Life,
+}
+
+impl Launch {
+    /// Reads the command line and the environment.
+    ///
+    /// Prints the usage and exits where clap does: on `--help` and on arguments that it does not know.
+    pub fn parse() -> Self {
+        Self::new(<args::Standalone as clap::Parser>::parse().launch)
+    }
+
+    /// Takes arguments that were read already, for instance flattened into the program's own.
+    pub fn new(args: LaunchArgs) -> Self {
+        Self {
+            args,
+            wish: Wish::default(),
+            controllers: Vec::new(),
+            settings: FleetSettings::default(),
+            host_life: Life::new(),
+        }
+    }
+
+    /// Adds a controller.
+    #[must_use]
+    pub fn controller<C: MulticlusterController>(mut self, controller: C) -> Self
+    where
+        C::Object: crate::cache::Cacheable,
+    {
+        self.wish.ask(C::provider(), C::FEATURES);
+        let mut wiring = ControllerBuilder::new(C::NAME);
+        C::wire(&mut wiring);
+        self.controllers
+            .push(wiring.build(controller).map_err(StartError::from));
+        self
+    }
+
+    /// Adds a controller that a builder made. It says nothing about providers: see [`provider`](Self::provider).
+    #[must_use]
+    pub fn built_controller(mut self, controller: Controller) -> Self {
+        self.controllers.push(Ok(controller));
+        self
+    }
+
+    /// Where clusters come from, unless `--provider` says otherwise.
+    #[must_use]
+    pub fn provider(mut self, provider: impl Provider) -> Self {
+        self.wish.ask(Some(Arc::new(provider)), &[]);
+        self
+    }
+
+    /// What the simulated fleet holds at the start: called with it when the simulated provider is chosen.
+    #[cfg(feature = "sim")]
+    #[must_use]
+    pub fn simulated(mut self, prepare: impl FnOnce(&mcrt_sim::Fleet) + Send + 'static) -> Self {
+        self.wish.prepare = Some(Box::new(prepare));
+        self
+    }
+
+    /// How clusters are treated.
+    #[must_use]
+    pub fn fleet_settings(mut self, settings: FleetSettings) -> Self {
+        self.settings = settings;
+        self
+    }
+
+    /// A client for the host, for state that has to be read before a controller of type `C` exists. It works until
+    /// the program ends.
+    ///
+    /// # Errors
+    /// If there is no host, or its description cannot be used.
+    pub fn host_client<C: MulticlusterController>(&mut self) -> Result<kube::Client, StartError> {
+        self.wish.ask(C::provider(), C::FEATURES);
+        let simulated = self.wish.choose(&self.args)?.simulated_host.clone();
+        let missing = || StartError::NoHost {
+            controller: C::NAME.to_owned(),
+        };
+        let access = host::access(self.args.host.as_deref(), simulated)?.ok_or_else(missing)?;
+        access
+            .connect(&self.settings.limits, &self.host_life)
+            .map_err(StartError::Connect)
+    }
+
+    /// Starts and runs until Ctrl-C or SIGTERM.
+    ///
+    /// # Errors
+    /// A [`StartError`] if the program cannot start.
+    pub async fn run(self) -> Result<()> {
+        logging::init(&self.args);
+        self.run_until(signals::shutdown()).await
+    }
+
+    /// As [`run`](Self::run), without logging and signals of its own: until `shutdown` resolves.
+    ///
+    /// # Errors
+    /// A [`StartError`] if the program cannot start.
+    pub async fn run_until(mut self, shutdown: impl Future<Output = ()>) -> Result<()> {
+        let Chosen {
+            provider,
+            why,
+            simulated_host,
+        } = self.wish.choose(&self.args)?.clone();
+        let simulated = if simulated_host.is_some() {
+            "SIMULATED fleet: "
+        } else {
+            ""
+        };
+        tracing::info!("{simulated}provider `{}`, because {why}", provider.name());
+        let mut controllers = Vec::with_capacity(self.controllers.len());
+        for controller in self.controllers {
+            controllers.push(controller?);
+        }
+        let mut manager = Manager::builder()
+            .shared_provider(provider)
+            .fleet_settings(self.settings);
+        if controllers.iter().any(Controller::uses_host)
+            && let Some(host) = host::access(self.args.host.as_deref(), simulated_host)?
+        {
+            tracing::info!("host: {}", host.server());
+            manager = manager.host(host);
+        }
+        for controller in controllers {
+            manager = manager.controller(controller);
+        }
+        manager.build().map_err(Error::from)?.run(shutdown).await;
+        self.host_life.end().await;
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Launch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Launch")
+            .field("args", &self.args)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,155 @@
+//! A vetted description of how to reach an API server.
+use super::{error::Rejected, kubeconfig, vet};
+use http::Uri;
+use kube::config::Kubeconfig;
+use secrecy::{ExposeSecret, SecretString};
+use std::{
+    fmt,
+    hash::{Hash, Hasher},
+    path::{Path, PathBuf},
+};
+
+/// How to reach an API server and who to be there, after vetting. `Debug` shows context and server only.
+#[derive(Clone)]
+pub struct Connection {
+    pub(super) context: String,
+    pub(super) server: Uri,
+    pub(super) namespace: String,
+    pub(super) trust: Trust,
+    pub(super) tls_server_name: Option<String>,
+    pub(super) identity: Option<Identity>,
+    pub(super) credentials: Credentials,
+}
+
+/// Whom to believe to be the API server.
+#[derive(Clone)]
+pub(super) enum Trust {
+    /// The authorities of the operating system.
+    System,
+    /// These authorities, in DER.
+    Authorities(Vec<Vec<u8>>),
+    /// The authorities in a file that is read again while the client lives, and as it was first read.
+    File(PathBuf, Vec<Vec<u8>>),
+    /// Anybody.
+    Anyone,
+}
+
+/// A client certificate and its key, both PEM.
+#[derive(Clone)]
+pub(super) struct Identity {
+    pub(super) certificate: Vec<u8>,
+    pub(super) key: SecretString,
+}
+
+/// What goes into the `Authorization` header.
+#[derive(Clone)]
+pub(super) enum Credentials {
+    /// Nothing: a client certificate, or nobody.
+    None,
+    /// A fixed token.
+    Token(SecretString),
+    /// A token in a file, read again every minute.
+    TokenFile(PathBuf),
+    /// User and password.
+    Basic(String, SecretString),
+}
+
+impl Connection {
+    /// Vets one context of a kubeconfig that its operator wrote: files it names are read, programs are not run.
+    ///
+    /// Only these fields are obeyed: `server`, `certificate-authority(-data)`, `tls-server-name`,
+    /// `insecure-skip-tls-verify`, `namespace`, `token`, `tokenFile`, `client-certificate(-data)`,
+    /// `client-key(-data)`, `username` with `password`. Others that would change whom one talks to, or as whom, are
+    /// refused by name; proxies in the environment are ignored. Relative paths are taken from the working directory:
+    /// `Kubeconfig::read_from` makes them absolute. Blocks for the files.
+    pub fn from_kubeconfig(kubeconfig: &Kubeconfig, context: &str) -> Result<Self, Rejected> {
+        vet::context(kubeconfig, context)
+    }
+
+    /// Vets a context of `$KUBECONFIG`, a list of files of which the first to say something wins, or else of
+    /// `~/.kube/config`. Without a name it is the current context. Blocks for the files.
+    pub fn from_default_kubeconfig(context: Option<&str>) -> Result<Self, Rejected> {
+        Self::from_files(&kubeconfig::default_paths(), context)
+    }
+
+    /// Vets a context of a list of files, merged as `kubectl` does; those that do not exist are left out, unless
+    /// none does. Without a name it is the current context. Blocks for the files.
+    pub fn from_files(paths: &[impl AsRef<Path>], context: Option<&str>) -> Result<Self, Rejected> {
+        let merged = kubeconfig::read(paths)?;
+        let context = match (context, merged.current_context.as_deref()) {
+            (Some(name), _) => name,
+            (None, Some(name)) if !name.is_empty() => name,
+            (None, _) => return Err(Rejected::NoCurrentContext),
+        };
+        vet::context(&merged, context)
+    }
+
+    /// The cluster that this process runs in, as its service account. Blocks for the mounted files.
+    ///
+    /// The token and the certificate authority are read again while the client lives.
+    pub fn in_cluster() -> Result<Self, Rejected> {
+        let config = kube::Config::incluster().map_err(|error| Rejected::NotInCluster {
+            reason: error.to_string(),
+        })?;
+        let token = config.auth_info.token_file.map(PathBuf::from);
+        Ok(Self {
+            context: "in-cluster".into(),
+            server: config.cluster_url,
+            namespace: config.default_namespace.trim().to_owned(),
+            trust: match (config.root_cert_file, config.root_cert) {
+                (Some(file), authorities) => Trust::File(file, authorities.unwrap_or_default()),
+                (None, Some(authorities)) => Trust::Authorities(authorities),
+                (None, None) => Trust::System,
+            },
+            tls_server_name: config.tls_server_name,
+            identity: None,
+            credentials: token.map_or(Credentials::None, Credentials::TokenFile),
+        })
+    }
+
+    /// The address of the API server.
+    pub fn server(&self) -> String {
+        self.server.to_string()
+    }
+
+    /// The context it was made from; `in-cluster` for the service account.
+    pub fn context(&self) -> &str {
+        &self.context
+    }
+
+    /// The namespace of the context, `default` if it names none.
+    pub fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
+    /// Feeds everything that tells this connection from another; the context's name does not.
+    pub(super) fn fingerprint(&self, hasher: &mut impl Hasher) {
+        self.server.hash(hasher);
+        self.namespace.hash(hasher);
+        self.tls_server_name.hash(hasher);
+        match &self.trust {
+            Trust::System => 0u8.hash(hasher),
+            Trust::Authorities(authorities) => (1u8, authorities).hash(hasher),
+            Trust::File(path, _) => (2u8, path).hash(hasher),
+            Trust::Anyone => 3u8.hash(hasher),
+        }
+        if let Some(identity) = &self.identity {
+            (&identity.certificate, identity.key.expose_secret()).hash(hasher);
+        }
+        match &self.credentials {
+            Credentials::None => 0u8.hash(hasher),
+            Credentials::Token(token) => (1u8, token.expose_secret()).hash(hasher),
+            Credentials::TokenFile(path) => (2u8, path).hash(hasher),
+            Credentials::Basic(user, password) => (3u8, user, password.expose_secret()).hash(hasher),
+        }
+    }
+}
+
+impl fmt::Debug for Connection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connection")
+            .field("context", &self.context)
+            .field("server", &self.server)
+            .finish_non_exhaustive()
+    }
+}

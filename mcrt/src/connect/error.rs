@@ -1,0 +1,116 @@
+//! Why a cluster cannot be described, and why it cannot be reached.
+use std::{path::PathBuf, time::Duration};
+
+/// Why a kubeconfig, or one context of it, cannot be used.
+///
+/// Texts name the context and the path of the field, never its value.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Rejected {
+    /// The file could not be read.
+    #[error("kubeconfig {}: {reason}", .path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system said, or what the file lacks.
+        reason: String,
+    },
+    /// The text is not a kubeconfig. The parser's own words are left out: they quote the file.
+    #[error("not a kubeconfig{place}: correct the YAML there")]
+    Syntax {
+        /// Line, column and the field near it, as far as they are known.
+        place: String,
+    },
+    /// No context was asked for and the kubeconfig has no `current-context`.
+    #[error(
+        "the kubeconfig has no current-context: name a context, or set one with `kubectl config use-context`"
+    )]
+    NoCurrentContext,
+    /// There is no context of that name.
+    #[error("context `{context}`: not in the kubeconfig")]
+    NoContext {
+        /// The context that was asked for.
+        context: String,
+    },
+    /// The context names a cluster or user that does not exist.
+    #[error("context `{context}`: {kind}s[{name}]: no such {kind} in the kubeconfig")]
+    Absent {
+        /// The context that was asked for.
+        context: String,
+        /// `cluster` or `user`.
+        kind: &'static str,
+        /// The name that the context gives.
+        name: String,
+    },
+    /// A field that is never obeyed, or not yet.
+    #[error("context `{context}`: {field}: {reason}")]
+    Unsupported {
+        /// The context that was asked for.
+        context: String,
+        /// Path of the field, such as `users[admin].user.exec`.
+        field: String,
+        /// Why, and what to do instead.
+        reason: &'static str,
+    },
+    /// A field whose value cannot be used.
+    #[error("context `{context}`: {field}: {reason}")]
+    Invalid {
+        /// The context that was asked for.
+        context: String,
+        /// Path of the field, such as `clusters[prod].cluster.server`.
+        field: String,
+        /// What is wrong with the value, without the value.
+        reason: String,
+    },
+    /// The process does not run inside a cluster, or its service account is not mounted.
+    #[error("not in a cluster: {reason}")]
+    NotInCluster {
+        /// What is missing.
+        reason: String,
+    },
+}
+
+impl Rejected {
+    /// Whether the context names something that is not in the kubeconfig, itself included.
+    pub fn is_absence(&self) -> bool {
+        matches!(
+            self,
+            Self::NoContext { .. } | Self::Absent { .. } | Self::NoCurrentContext
+        )
+    }
+}
+
+/// Why a cluster could not be reached, or its client not be built.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConnectError {
+    /// The certificates or names do not make a TLS configuration. Details are left out: they quote key files.
+    #[error("{server}: the certificate authority, client certificate or TLS server name cannot be used")]
+    Tls {
+        /// The API server.
+        server: String,
+    },
+    /// Clients need a runtime for their tasks.
+    #[error("a client can only be built inside a tokio runtime")]
+    NoRuntime,
+    /// The API server sent no response headers in time.
+    #[error("no response from the API server within {within:?}")]
+    NoResponse {
+        /// The deadline.
+        within: Duration,
+    },
+    /// The token file could not be read, or holds no token.
+    #[error("token file {}: {reason}", .path.display())]
+    TokenFile {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system said, or what the file lacks.
+        reason: String,
+    },
+    /// The life that the client was made for has ended.
+    #[error("the cluster was disengaged: its client is closed")]
+    Ended,
+    /// The transport failed: name resolution, TCP, TLS or a connection that broke.
+    #[error("the API server cannot be reached: {0}")]
+    Unreachable(#[source] Box<kube::Error>),
+}

@@ -1,0 +1,30 @@
+//! From a description of how to reach an API server to a client whose every wait has a deadline.
+//!
+//! ```text
+//! kubeconfig --vet--> Connection --\
+//!                                   Access --connect(limits, life)--> kube::Client
+//! tower service ------------------/
+//!
+//! Client -> guard (life, first byte) -> base URI -> authorization -> pool -> connect deadline -> TLS -> TCP
+//! ```
+//! A kubeconfig is read by allow-list: fields that would run programs are refused by name. Whatever a client
+//! spawns belongs to the [`Life`] it was made for, so ending that life closes every socket, half-open ones too.
+mod access;
+mod authorize;
+mod connection;
+mod error;
+mod guard;
+mod kubeconfig;
+mod life;
+mod probe;
+mod transport;
+mod vet;
+
+pub use access::{Access, Limits, ServiceAccess};
+pub use connection::Connection;
+pub use error::{ConnectError, Rejected};
+pub use life::Life;
+pub use probe::{ServerVersion, probe};
+
+#[cfg(feature = "file")]
+pub(crate) use kubeconfig::{default_paths, merge, parse, read_text};

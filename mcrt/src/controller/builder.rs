@@ -1,0 +1,457 @@
+//! Builds a controller: what the macros write, and what can be written by hand.
+use super::{
+    ApiKind, Index, MapContext, Place, Reconciler, Uses, Watch,
+    declaration::{Declaration, Declared, Map, Role, Summary},
+    erased::Controller,
+    index::{AnyIndex, IndexKey, Indexed},
+    runtime::Namespaced,
+    tombstones::Tombstones,
+    watch::Map as FleetMap,
+};
+use crate::{
+    __private::{IndexKeys, IntoRequests, Scoped},
+    cache::{Cacheable, WatchScope},
+    fleet::FleetEvent,
+    queue::Backoff,
+};
+use kube::{
+    Resource,
+    core::{ApiResource, PartialObjectMeta},
+};
+use std::{fmt, sync::Arc, time::Duration};
+
+pub(crate) const FOR: &str = "for";
+
+/// How a controller runs.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    pub(crate) concurrency: u32,
+    pub(crate) per_cluster: Option<u32>,
+    pub(crate) resync: Option<Duration>,
+    pub(crate) timeout: Duration,
+    pub(crate) field_manager: Option<String>,
+    pub(crate) backoff: Backoff,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            concurrency: 256,
+            per_cluster: None,
+            resync: None,
+            timeout: Duration::from_secs(300),
+            field_manager: None,
+            backoff: Backoff::default(),
+        }
+    }
+}
+
+/// Why a controller cannot be built.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// No kind is reconciled.
+    #[error("controller `{controller}` reconciles no kind: call `for_kind`")]
+    NoFor {
+        /// The controller.
+        controller: String,
+    },
+    /// A kind is watched twice on one place.
+    #[error("controller `{controller}` watches `{kind}` twice on {place}: declare it once")]
+    Twice {
+        /// The controller.
+        controller: String,
+        /// The kind.
+        kind: String,
+        /// Where it is watched twice.
+        place: Place,
+    },
+    /// An owned kind is watched where its owners are not.
+    #[error(
+        "controller `{controller}` owns `{kind}` on {place}, but reconciles on {home}: owner references do not \
+         cross clusters; use `watches` with a map function"
+    )]
+    OwnsElsewhere {
+        /// The controller.
+        controller: String,
+        /// The owned kind.
+        kind: String,
+        /// Where the owned kind is watched.
+        place: Place,
+        /// Where the owners are.
+        home: Place,
+    },
+    /// A number that has to be at least one is zero.
+    #[error("controller `{controller}`: `{setting}` is at least 1")]
+    Zero {
+        /// The controller.
+        controller: String,
+        /// The setting.
+        setting: &'static str,
+    },
+}
+
+/// Collects the declarations of a controller; equal in power to the attributes.
+///
+/// ```
+/// use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+/// use mcrt::{Action, Context, ControllerBuilder, HandWired, Reconciler, Watch};
+/// use std::sync::Arc;
+///
+/// struct Copier;
+/// impl HandWired for Copier {}
+/// impl Reconciler for Copier {
+///     type Object = ConfigMap;
+///     async fn reconcile(&self, config: Arc<ConfigMap>, cx: Context<Self>) -> mcrt::Result<Action> {
+///         println!("{} {:?}", cx.cluster(), config.metadata.name);
+///         Ok(Action::await_change())
+///     }
+/// }
+///
+/// let mut wiring = ControllerBuilder::new("copier");
+/// wiring.for_kind(Watch::new().labels("app=copier"));
+/// wiring.owns::<Secret>(Watch::new());
+/// let by_app = wiring.index("by_app", |config: &ConfigMap| config.metadata.labels.as_ref()?.get("app").cloned());
+/// let controller = wiring.build(Copier)?;
+/// # let _ = by_app;
+/// # Ok::<(), mcrt::BuildError>(())
+/// ```
+pub struct ControllerBuilder<R: Reconciler> {
+    name: String,
+    settings: Settings,
+    declarations: Vec<Pending<R>>,
+    indexes: Vec<Box<dyn AnyIndex>>,
+    on_fleet: Option<FleetMap<R>>,
+    uses: Vec<Uses>,
+    tombstones: Arc<Tombstones<R::Object>>,
+    kind: Option<(ApiResource, Namespaced)>,
+    zero: Option<&'static str>,
+}
+
+/// A declaration whose place may still depend on that of `for`.
+struct Pending<R> {
+    place: Option<Place>,
+    role: &'static str,
+    kind: String,
+    resolve: Box<dyn FnOnce(Place) -> Box<dyn Declaration<R>> + Send>,
+}
+
+impl<R: Reconciler> ControllerBuilder<R> {
+    /// A controller of that name, with nothing declared.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            settings: Settings::default(),
+            declarations: Vec::new(),
+            indexes: Vec::new(),
+            on_fleet: None,
+            uses: Vec::new(),
+            tombstones: Arc::new(Tombstones::new()),
+            kind: None,
+            zero: None,
+        }
+    }
+
+    /// The kind to reconcile.
+    pub fn for_kind(&mut self, watch: Watch<R::Object>) -> &mut Self
+    where
+        R::Object: Cacheable + Resource<DynamicType = (), Scope: Scoped>,
+    {
+        let namespaced = <R::Object as Resource>::Scope::NAMESPACED;
+        self.reconciles((), namespaced, watch)
+    }
+
+    /// The kind to reconcile, where only a value knows which one it is.
+    pub fn for_kind_with(
+        &mut self,
+        kind: <R::Object as Resource>::DynamicType,
+        watch: Watch<R::Object>,
+    ) -> &mut Self
+    where
+        R::Object: Cacheable + Resource,
+    {
+        self.reconciles(kind, Namespaced::Unknown, watch)
+    }
+
+    fn reconciles(
+        &mut self,
+        kind: <R::Object as Resource>::DynamicType,
+        namespaced: Namespaced,
+        watch: Watch<R::Object>,
+    ) -> &mut Self
+    where
+        R::Object: Cacheable,
+    {
+        self.kind = Some((ApiResource::erase::<R::Object>(&kind), namespaced));
+        let tombstones = R::GONE.then(|| self.tombstones.clone());
+        self.declare(FOR, kind, Role::For(tombstones), watch)
+    }
+
+    /// A kind whose objects are owned, by owner reference, by the reconciled kind; only their metadata is watched
+    /// and kept.
+    pub fn owns<K: ApiKind>(&mut self, watch: Watch<PartialObjectMeta<K>>) -> &mut Self {
+        self.declare("owns", (), Role::Owns, watch)
+    }
+
+    /// As [`owns`](Self::owns), with the objects kept whole.
+    pub fn owns_full<K: ApiKind>(&mut self, watch: Watch<K>) -> &mut Self {
+        self.declare("owns", (), Role::Owns, watch)
+    }
+
+    /// As [`owns`](Self::owns), of a kind that only a value knows; `T` says what is kept.
+    pub fn owns_with<T: Cacheable>(&mut self, kind: T::DynamicType, watch: Watch<T>) -> &mut Self {
+        self.declare("owns", kind, Role::Owns, watch)
+    }
+
+    /// A kind whose changes are mapped to requests. `T` is the kind, or its metadata alone.
+    pub fn watches<T, O>(
+        &mut self,
+        watch: Watch<T>,
+        map: impl Fn(&R, &T, MapContext<R>) -> O + Send + Sync + 'static,
+    ) -> &mut Self
+    where
+        T: Cacheable + Resource<DynamicType = ()>,
+        O: IntoRequests<R>,
+    {
+        self.watches_with((), watch, map)
+    }
+
+    /// As [`watches`](Self::watches), of a kind that only a value knows.
+    pub fn watches_with<T, O>(
+        &mut self,
+        kind: T::DynamicType,
+        watch: Watch<T>,
+        map: impl Fn(&R, &T, MapContext<R>) -> O + Send + Sync + 'static,
+    ) -> &mut Self
+    where
+        T: Cacheable,
+        O: IntoRequests<R>,
+    {
+        let map: Map<R, T> =
+            Arc::new(move |reconciler, object, cx| map(reconciler, object, cx).into_requests());
+        self.declare("watches", kind, Role::Watches(map), watch)
+    }
+
+    /// A kind that is used without being watched.
+    pub fn uses<K: ApiKind>(&mut self, uses: Uses) -> &mut Self {
+        self.uses.push(uses);
+        self
+    }
+
+    /// Maps changes of the fleet to requests.
+    pub fn on_fleet<O: IntoRequests<R>>(
+        &mut self,
+        map: impl Fn(&R, &FleetEvent, MapContext<R>) -> O + Send + Sync + 'static,
+    ) -> &mut Self {
+        self.on_fleet = Some(Arc::new(move |reconciler, event, cx| {
+            map(reconciler, event, cx).into_requests()
+        }));
+        self
+    }
+
+    /// Indexes a watched kind. The function sees the object alone, so that its keys cannot go stale; a panic in it
+    /// leaves that object out.
+    pub fn index<T, O>(&mut self, name: &'static str, keys: fn(&T) -> O) -> Index<R, T, O::Key>
+    where
+        T: Cacheable,
+        O: IndexKeys<Key: IndexKey> + 'static,
+    {
+        self.add_index(name, None, move |object| keys(object).into_keys())
+    }
+
+    /// As [`index`](Self::index), of one kind among several that are kept as the same type.
+    pub fn index_with<T, O>(
+        &mut self,
+        kind: &T::DynamicType,
+        name: &'static str,
+        keys: impl Fn(&T) -> O + Send + Sync + 'static,
+    ) -> Index<R, T, O::Key>
+    where
+        T: Cacheable,
+        O: IndexKeys<Key: IndexKey> + 'static,
+    {
+        let resource = ApiResource::erase::<T>(kind);
+        self.add_index(name, Some(resource), move |object| keys(object).into_keys())
+    }
+
+    fn add_index<T: Cacheable, V: IndexKey>(
+        &mut self,
+        name: &'static str,
+        resource: Option<ApiResource>,
+        keys: impl Fn(&T) -> Vec<V> + Send + Sync + 'static,
+    ) -> Index<R, T, V> {
+        let slot = u16::try_from(self.indexes.len()).unwrap_or(u16::MAX);
+        self.indexes.push(Box::new(Indexed {
+            name,
+            resource,
+            keys: Arc::new(keys),
+        }));
+        Index::declared(slot)
+    }
+
+    /// How many reconciles may run at once (256).
+    pub fn concurrency(&mut self, permits: u32) -> &mut Self {
+        self.at_least_one("concurrency", permits);
+        self.settings.concurrency = permits;
+        self
+    }
+
+    /// How many reconciles of one cluster may run at once (a quarter of `concurrency`; all of it while the cluster
+    /// is the only one).
+    pub fn per_cluster(&mut self, permits: u32) -> &mut Self {
+        self.at_least_one("per_cluster", permits);
+        self.settings.per_cluster = Some(permits);
+        self
+    }
+
+    fn at_least_one(&mut self, setting: &'static str, value: u32) {
+        if value == 0 {
+            self.zero = Some(setting);
+        }
+    }
+
+    /// Reconciles everything again this often, at low priority (never).
+    pub fn resync(&mut self, period: Duration) -> &mut Self {
+        self.settings.resync = Some(period);
+        self
+    }
+
+    /// How long one reconcile may take before it is dropped and tried again (5 min).
+    pub fn timeout(&mut self, timeout: Duration) -> &mut Self {
+        self.settings.timeout = timeout;
+        self
+    }
+
+    /// The field manager of what is applied (the controller's name).
+    pub fn field_manager(&mut self, name: impl Into<String>) -> &mut Self {
+        self.settings.field_manager = Some(name.into());
+        self
+    }
+
+    /// How the delay grows while one object keeps failing.
+    pub fn error_policy(&mut self, backoff: Backoff) -> &mut Self {
+        self.settings.backoff = backoff;
+        self
+    }
+
+    fn declare<T: Cacheable>(
+        &mut self,
+        role: &'static str,
+        kind: T::DynamicType,
+        means: Role<R, T>,
+        watch: Watch<T>,
+    ) -> &mut Self {
+        let scope = WatchScope {
+            resource: ApiResource::erase::<T>(&kind),
+            namespaces: watch.namespaces,
+            labels: watch.labels,
+            fields: watch.fields,
+            metadata_only: T::metadata_api(),
+        };
+        self.declarations.push(Pending {
+            place: watch.place,
+            role,
+            kind: scope.resource.kind.clone(),
+            resolve: Box::new(move |place| {
+                let summary = Summary { role, place, scope };
+                Box::new(Declared {
+                    summary,
+                    dyntype: kind,
+                    role: means,
+                    predicate: watch.predicate,
+                })
+            }),
+        });
+        self
+    }
+
+    /// Checks the declarations and builds the controller.
+    pub fn build(mut self, reconciler: R) -> Result<Controller, BuildError>
+    where
+        R::Object: Cacheable,
+    {
+        R::indexes(&mut self);
+        let controller = || self.name.clone();
+        if let Some(setting) = self.zero {
+            return Err(BuildError::Zero {
+                controller: controller(),
+                setting,
+            });
+        }
+        let Some((kind, namespaced)) = self.kind.clone() else {
+            return Err(BuildError::NoFor {
+                controller: controller(),
+            });
+        };
+        let home = self
+            .declarations
+            .iter()
+            .find(|pending| pending.role == FOR)
+            .and_then(|pending| pending.place);
+        let home = home.unwrap_or_default();
+        let uses_host = self.uses.iter().any(|uses| uses.place.has_host());
+        let mut declarations: Vec<Box<dyn Declaration<R>>> = Vec::with_capacity(self.declarations.len());
+        for pending in std::mem::take(&mut self.declarations) {
+            let inherited = if pending.role == "owns" {
+                home
+            } else {
+                Place::default()
+            };
+            let place = pending.place.unwrap_or(inherited);
+            if pending.role == "owns" && place != home {
+                return Err(BuildError::OwnsElsewhere {
+                    controller: controller(),
+                    kind: pending.kind,
+                    place,
+                    home,
+                });
+            }
+            let declaration = (pending.resolve)(place);
+            if let Some(place) = overlap(&declarations, declaration.summary()) {
+                return Err(BuildError::Twice {
+                    controller: controller(),
+                    kind: pending.kind,
+                    place,
+                });
+            }
+            declarations.push(declaration);
+        }
+        Ok(Controller::new(super::erased::Parts {
+            uses_host: uses_host || declarations.iter().any(|watch| watch.summary().place.has_host()),
+            name: self.name,
+            settings: self.settings,
+            declarations,
+            indexes: self.indexes,
+            on_fleet: self.on_fleet,
+            tombstones: self.tombstones,
+            kind,
+            namespaced,
+            reconciler: Arc::new(reconciler),
+        }))
+    }
+}
+
+/// Where a kind is declared already, if on the same place.
+fn overlap<R: Reconciler>(declared: &[Box<dyn Declaration<R>>], new: &Summary) -> Option<Place> {
+    let mut declared = declared.iter().map(|declaration| declaration.summary());
+    let same = declared.find(|old| {
+        let meet = (old.place.has_host() && new.place.has_host())
+            || (old.place.has_fleet() && new.place.has_fleet());
+        meet && old.scope.resource == new.scope.resource
+    });
+    same.map(|old| old.place)
+}
+
+impl<R: Reconciler> fmt::Debug for ControllerBuilder<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kinds: Vec<_> = self
+            .declarations
+            .iter()
+            .map(|pending| format!("{} {}", pending.role, pending.kind))
+            .collect();
+        f.debug_struct("ControllerBuilder")
+            .field("name", &self.name)
+            .field("declarations", &kinds)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,208 @@
+//! A controller's part of one engaged cluster: its lane, its stores and indexes, its triggers.
+use super::index::{AnyIndex, BoundIndex};
+use crate::{
+    cache::{Cache, Cacheable, Store, Subscription, WatchState},
+    cluster::ClusterName,
+    fleet::Cluster,
+    queue::Lane,
+};
+use kube::runtime::events::{Recorder, Reporter};
+use parking_lot::Mutex;
+use std::{
+    any::Any,
+    collections::HashMap,
+    fmt,
+    sync::{Arc, OnceLock},
+};
+use tokio::{sync::watch, task::JoinHandle};
+use tokio_util::sync::CancellationToken;
+
+/// A cache that this controller opened, whatever its kind.
+pub(crate) trait Opened: Any + Send + Sync {
+    fn start(&self);
+    fn state(&self) -> watch::Receiver<WatchState>;
+}
+
+impl<T: Cacheable> Opened for Cache<T> {
+    fn start(&self) {
+        Cache::start(self);
+    }
+    fn state(&self) -> watch::Receiver<WatchState> {
+        Cache::state(self)
+    }
+}
+
+/// Lives from `attach` to `detach`; a reconcile that is aborted late still holds it.
+pub(crate) struct Engagement {
+    pub(crate) cluster: Cluster,
+    pub(crate) lane: Lane,
+    /// Cancelled when running reconciles have had their grace period.
+    pub(crate) abort: CancellationToken,
+    caches: Vec<Box<dyn Opened>>,
+    indexes: Vec<Option<BoundIndex>>,
+    subscriptions: Mutex<Vec<Subscription>>,
+    gate: Mutex<Option<JoinHandle<()>>>,
+    recorder: OnceLock<Recorder>,
+}
+
+impl Engagement {
+    pub(crate) async fn open(
+        cluster: Cluster,
+        lane: Lane,
+        caches: Vec<Box<dyn Opened>>,
+        indexes: &[Box<dyn AnyIndex>],
+    ) -> Self {
+        let mut bound = Vec::with_capacity(indexes.len());
+        for index in indexes {
+            let mut found = None;
+            for cache in &caches {
+                if found.is_none() {
+                    found = index.bind(&**cache as &(dyn Any + Send + Sync)).await;
+                }
+            }
+            bound.push(found);
+        }
+        Self {
+            cluster,
+            lane,
+            abort: CancellationToken::new(),
+            caches,
+            indexes: bound,
+            subscriptions: Mutex::default(),
+            gate: Mutex::default(),
+            recorder: OnceLock::new(),
+        }
+    }
+
+    /// The opened cache number `at`, if it stores `T`.
+    pub(crate) fn cache<T: Cacheable>(&self, at: usize) -> Option<&Cache<T>> {
+        (&**self.caches.get(at)? as &dyn Any).downcast_ref()
+    }
+
+    /// The store of what is kept as `T`.
+    pub(crate) fn store<T: Cacheable>(&self) -> Option<Store<T>> {
+        self.store_where(|_| true)
+    }
+
+    /// The first store of `T` whose cache is the one meant.
+    pub(crate) fn store_where<T: Cacheable>(&self, meant: impl Fn(&Cache<T>) -> bool) -> Option<Store<T>> {
+        let caches = self
+            .caches
+            .iter()
+            .filter_map(|cache| (&**cache as &dyn Any).downcast_ref::<Cache<T>>());
+        caches.into_iter().find(|cache| meant(cache)).map(Cache::store)
+    }
+
+    pub(crate) fn index(&self, slot: u16) -> Option<&BoundIndex> {
+        self.indexes.get(usize::from(slot))?.as_ref()
+    }
+
+    pub(crate) fn hold(&self, subscription: Subscription) {
+        self.subscriptions.lock().push(subscription);
+    }
+
+    /// Starts the watches; what a cache that runs already has was replayed to its trigger.
+    pub(crate) fn start(&self) {
+        for cache in &self.caches {
+            cache.start();
+        }
+    }
+
+    /// Takes nothing more in.
+    pub(crate) fn stop_intake(&self) {
+        let subscriptions = std::mem::take(&mut *self.subscriptions.lock());
+        drop(subscriptions);
+    }
+
+    pub(crate) fn guard_with(&self, gate: JoinHandle<()>) {
+        *self.gate.lock() = Some(gate);
+    }
+
+    pub(crate) async fn close_gate(&self) {
+        let gate = self.gate.lock().take();
+        if let Some(gate) = gate {
+            gate.abort();
+            // Cancelled, which is what was asked for.
+            let _ = gate.await;
+        }
+    }
+
+    /// Resolves once every watch has told what exists, or is of a kind that the cluster does not serve.
+    pub(crate) fn synced(&self) -> impl Future<Output = ()> + Send + use<> {
+        let states: Vec<_> = self.caches.iter().map(|cache| cache.state()).collect();
+        async move {
+            for mut state in states {
+                // The channel closes with the cache, that is with the engagement.
+                let _ = state
+                    .wait_for(|state| matches!(state, WatchState::Synced | WatchState::Absent))
+                    .await;
+            }
+        }
+    }
+
+    pub(crate) fn recorder(&self, controller: &str) -> &Recorder {
+        self.recorder.get_or_init(|| {
+            let reporter = Reporter {
+                controller: controller.to_owned(),
+                instance: None,
+            };
+            Recorder::new(self.cluster.client(), reporter)
+        })
+    }
+}
+
+impl fmt::Debug for Engagement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Engagement")
+            .field("cluster", &self.cluster)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A controller's engagements, by name and by lane.
+#[derive(Default)]
+pub(crate) struct Engaged {
+    /// Known from the first step on, so that requests for the cluster are kept.
+    lanes: HashMap<ClusterName, Lane>,
+    engagements: HashMap<Lane, Arc<Engagement>>,
+}
+
+impl Engaged {
+    pub(crate) fn lane(&self, name: &ClusterName) -> Option<Lane> {
+        self.lanes.get(name).copied()
+    }
+
+    pub(crate) fn engagement(&self, lane: Lane) -> Option<Arc<Engagement>> {
+        self.engagements.get(&lane).cloned()
+    }
+
+    pub(crate) fn of(&self, cluster: &Cluster) -> Option<Arc<Engagement>> {
+        self.engagements
+            .values()
+            .find(|engagement| engagement.cluster == *cluster)
+            .cloned()
+    }
+
+    pub(crate) fn all(&self) -> Vec<Arc<Engagement>> {
+        self.engagements.values().cloned().collect()
+    }
+
+    pub(crate) fn publish(&mut self, name: ClusterName, lane: Lane) {
+        self.lanes.insert(name, lane);
+    }
+
+    pub(crate) fn insert(&mut self, engagement: Arc<Engagement>) {
+        self.engagements.insert(engagement.lane, engagement);
+    }
+
+    /// Forgets the name, unless a later life has it.
+    pub(crate) fn unpublish(&mut self, name: &ClusterName, lane: Lane) {
+        if self.lanes.get(name) == Some(&lane) {
+            self.lanes.remove(name);
+        }
+    }
+
+    pub(crate) fn remove(&mut self, lane: Lane) {
+        self.engagements.remove(&lane);
+    }
+}

@@ -1,0 +1,197 @@
+//! A built controller, whatever it reconciles.
+use super::{
+    Reconciler,
+    builder::Settings,
+    declaration::Declaration,
+    engagement::Engaged,
+    index::AnyIndex,
+    runtime::{Counters, Namespaced, Runtime, Shared},
+    tombstones::Tombstones,
+    watch::Map as FleetMap,
+};
+use crate::{
+    cache::Cacheable,
+    fleet::{Fleet, Participant},
+    queue::{FairQueue, QueueCounters, QueueSettings},
+};
+use futures::future::BoxFuture;
+use kube::core::ApiResource;
+use parking_lot::RwLock;
+use std::{
+    fmt,
+    sync::{Arc, atomic::Ordering},
+};
+use tokio_util::sync::CancellationToken;
+
+/// A controller, ready for a [`Manager`](crate::Manager).
+pub struct Controller(Box<dyn Erased>);
+
+impl Controller {
+    pub(crate) fn new<R: Reconciler<Object: Cacheable>>(parts: Parts<R>) -> Self {
+        Self(Box::new(parts))
+    }
+
+    /// The controller's name.
+    pub fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    /// Whether anything of it is declared on the host.
+    pub fn uses_host(&self) -> bool {
+        self.0.uses_host()
+    }
+
+    /// What it watches and where, a line for each watch.
+    pub fn plan(&self) -> Vec<String> {
+        self.0.plan()
+    }
+
+    pub(crate) fn bind(self, fleet: &Fleet) -> Bound {
+        self.0.bind(fleet)
+    }
+}
+
+impl fmt::Debug for Controller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Controller")
+            .field("name", &self.name())
+            .field("plan", &self.plan())
+            .finish()
+    }
+}
+
+trait Erased: Send {
+    fn name(&self) -> &str;
+    fn uses_host(&self) -> bool;
+    fn plan(&self) -> Vec<String>;
+    fn bind(self: Box<Self>, fleet: &Fleet) -> Bound;
+}
+
+/// A controller bound to its fleet: somebody who takes part, something that runs, and its numbers.
+pub(crate) struct Bound {
+    pub(crate) participant: Arc<dyn Participant>,
+    pub(crate) run: Box<dyn FnOnce(CancellationToken) -> BoxFuture<'static, ()> + Send>,
+    pub(crate) status: ControllerHandle,
+}
+
+pub(crate) struct Parts<R: Reconciler> {
+    pub(crate) name: String,
+    pub(crate) settings: Settings,
+    pub(crate) declarations: Vec<Box<dyn Declaration<R>>>,
+    pub(crate) indexes: Vec<Box<dyn AnyIndex>>,
+    pub(crate) on_fleet: Option<FleetMap<R>>,
+    pub(crate) tombstones: Arc<Tombstones<R::Object>>,
+    pub(crate) kind: ApiResource,
+    pub(crate) namespaced: Namespaced,
+    pub(crate) reconciler: Arc<R>,
+    pub(crate) uses_host: bool,
+}
+
+impl<R: Reconciler<Object: Cacheable>> Erased for Parts<R> {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn uses_host(&self) -> bool {
+        self.uses_host
+    }
+
+    fn plan(&self) -> Vec<String> {
+        self.declarations
+            .iter()
+            .map(|declaration| declaration.summary().to_string())
+            .collect()
+    }
+
+    fn bind(self: Box<Self>, fleet: &Fleet) -> Bound {
+        let settings = QueueSettings {
+            permits: self.settings.concurrency,
+            per_lane: self.settings.per_cluster,
+            backoff: self.settings.backoff.clone(),
+            ..QueueSettings::default()
+        };
+        let shared = Arc::new(Shared {
+            field_manager: self
+                .settings
+                .field_manager
+                .clone()
+                .unwrap_or_else(|| self.name.clone()),
+            name: self.name,
+            kind: self.kind,
+            namespaced: self.namespaced,
+            queue: FairQueue::new(settings),
+            engaged: RwLock::new(Engaged::default()),
+            fleet: fleet.clone(),
+            host: tokio::sync::watch::Sender::new(None),
+            counters: Counters::default(),
+        });
+        let runtime = Arc::new(Runtime {
+            shared: shared.clone(),
+            reconciler: self.reconciler,
+            declarations: self.declarations,
+            indexes: self.indexes,
+            on_fleet: self.on_fleet,
+            settings: self.settings,
+            tombstones: self.tombstones,
+            uses_host: self.uses_host,
+        });
+        Bound {
+            participant: runtime.clone(),
+            run: Box::new(move |stop| Box::pin(runtime.run(stop))),
+            status: ControllerHandle(shared),
+        }
+    }
+}
+
+/// The numbers of a running controller.
+#[derive(Clone)]
+pub struct ControllerHandle(Arc<Shared>);
+
+/// How often a controller did what, since it started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ControllerCounters {
+    /// Reconciles begun.
+    pub reconciles: u64,
+    /// Reconciles that returned an error.
+    pub errors: u64,
+    /// Calls of the author's code that panicked.
+    pub panics: u64,
+    /// Reconciles dropped at their deadline.
+    pub timeouts: u64,
+    /// Deleted objects taken leave of.
+    pub gone: u64,
+}
+
+impl ControllerHandle {
+    /// The controller's name.
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// What it did.
+    pub fn counters(&self) -> ControllerCounters {
+        let counters = &self.0.counters;
+        ControllerCounters {
+            reconciles: counters.reconciles.load(Ordering::Relaxed),
+            errors: counters.errors.load(Ordering::Relaxed),
+            panics: counters.panics.load(Ordering::Relaxed),
+            timeouts: counters.timeouts.load(Ordering::Relaxed),
+            gone: counters.gone.load(Ordering::Relaxed),
+        }
+    }
+
+    /// The state of its queue.
+    pub fn queue(&self) -> QueueCounters {
+        self.0.queue.counters()
+    }
+}
+
+impl fmt::Debug for ControllerHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ControllerHandle")
+            .field("name", &self.name())
+            .field("counters", &self.counters())
+            .finish()
+    }
+}

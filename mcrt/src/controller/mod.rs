@@ -1,0 +1,40 @@
+//! Controllers: what is declared, what runs on a change, and what a reconcile can reach.
+//!
+//! ```text
+//! declarations --replayed per cluster--> engagement: caches, indexes, triggers
+//! delta --> trigger (for / owns / watches + map) --> queue --> runner --> Reconciler --> outcome --> queue
+//! ```
+mod action;
+mod builder;
+mod context;
+mod declaration;
+mod engagement;
+mod erased;
+mod index;
+mod map;
+pub mod place;
+pub mod predicate;
+mod reach;
+mod reconciler;
+mod request;
+mod runner;
+mod runtime;
+mod tombstones;
+mod trigger;
+mod watch;
+
+pub use action::Action;
+pub use builder::{BuildError, ControllerBuilder};
+pub use context::Context;
+pub use erased::{Controller, ControllerCounters, ControllerHandle};
+pub use index::{IndexKey, IndexReader};
+pub use map::MapContext;
+pub use place::Place;
+pub use reach::{ApiKind, ApiScope, ClusterContext, NeverSynced};
+pub use reconciler::{MulticlusterController, Reconciler};
+pub use request::{Request, Requests};
+pub use watch::{Index, Uses, Watch};
+
+pub(crate) use erased::Bound;
+pub(crate) use request::Wanted;
+pub(crate) use runtime::Namespaced;

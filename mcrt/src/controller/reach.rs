@@ -1,0 +1,235 @@
+//! Reads and writes in one cluster, of the kinds declared there.
+use super::{context::Inner, engagement::Engagement};
+use crate::{
+    __private::{CachedBy, DeclaredBy},
+    Error, Result,
+    cache::{Cacheable, Store},
+    cluster::ObjectKey,
+    fleet::Cluster,
+};
+use kube::{
+    Api, Client, Resource,
+    api::{Patch, PatchParams},
+    core::{ClusterResourceScope, DynamicResourceScope, NamespaceResourceScope},
+};
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::Value;
+use std::{fmt, marker::PhantomData, sync::Arc};
+
+/// The label that every applied object carries.
+const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
+
+/// A kind whose API server path follows from its type.
+pub trait ApiKind:
+    Resource<DynamicType = (), Scope: ApiScope> + Clone + fmt::Debug + DeserializeOwned + Send + Sync + 'static
+{
+}
+impl<K> ApiKind for K where
+    K: Resource<DynamicType = (), Scope: ApiScope>
+        + Clone
+        + fmt::Debug
+        + DeserializeOwned
+        + Send
+        + Sync
+        + 'static
+{
+}
+
+/// Whether objects of a kind live in namespaces.
+pub trait ApiScope: Sized {
+    /// The API of a kind of this scope, within the namespace where that means something.
+    fn api<K: Resource<Scope = Self>>(
+        client: Client,
+        namespace: Option<&str>,
+        kind: &K::DynamicType,
+    ) -> Api<K>;
+}
+
+impl ApiScope for ClusterResourceScope {
+    fn api<K: Resource<Scope = Self>>(client: Client, _: Option<&str>, kind: &K::DynamicType) -> Api<K> {
+        Api::all_with(client, kind)
+    }
+}
+
+impl ApiScope for NamespaceResourceScope {
+    fn api<K: Resource<Scope = Self>>(
+        client: Client,
+        namespace: Option<&str>,
+        kind: &K::DynamicType,
+    ) -> Api<K> {
+        let all = Api::all_with(client, kind);
+        match namespace {
+            Some(namespace) => all.constrain(namespace),
+            None => all,
+        }
+    }
+}
+
+impl ApiScope for DynamicResourceScope {
+    fn api<K: Resource<Scope = Self>>(
+        client: Client,
+        namespace: Option<&str>,
+        kind: &K::DynamicType,
+    ) -> Api<K> {
+        let all = Api::all_with(client, kind);
+        match namespace {
+            Some(namespace) => all.constrain(namespace),
+            None => all,
+        }
+    }
+}
+
+/// One cluster as a reconcile sees it, with the kinds that the controller `C` declares on the place `S`.
+pub struct ClusterContext<C, S> {
+    cx: Arc<Inner>,
+    engagement: Arc<Engagement>,
+    namespace: Option<String>,
+    types: PhantomData<fn() -> (C, S)>,
+}
+
+impl<C, S> ClusterContext<C, S> {
+    pub(super) fn new(cx: Arc<Inner>, engagement: Arc<Engagement>, namespace: Option<String>) -> Self {
+        Self {
+            cx,
+            engagement,
+            namespace,
+            types: PhantomData,
+        }
+    }
+
+    /// The same cluster, in another namespace.
+    #[must_use]
+    pub fn in_namespace(mut self, namespace: impl Into<String>) -> Self {
+        self.namespace = Some(namespace.into());
+        self
+    }
+
+    /// The cluster.
+    pub fn cluster(&self) -> &Cluster {
+        &self.engagement.cluster
+    }
+
+    /// A client for the cluster.
+    pub fn client(&self) -> Client {
+        self.engagement.cluster.client()
+    }
+
+    /// kube's API of a declared kind; a namespaced kind in this context's namespace.
+    pub fn api<K: DeclaredBy<C, S> + ApiKind>(&self) -> Api<K> {
+        <K::Scope as ApiScope>::api(self.client(), self.namespace.as_deref(), &())
+    }
+
+    /// The store of a watched kind.
+    ///
+    /// # Panics
+    /// If a hand-wired controller does not watch the kind in this cluster; for the others that does not compile.
+    pub fn store<K: CachedBy<C, S>>(&self) -> Store<K::Stored>
+    where
+        K::Stored: Cacheable,
+    {
+        self.engagement
+            .store()
+            .expect("the controller's wiring declares a watch of this kind on this place")
+    }
+
+    /// An object of a watched kind from its store, in this context's namespace. A store that has not been told yet
+    /// what exists is an error, not an empty store.
+    pub fn cached<K: CachedBy<C, S>>(&self, name: &str) -> Result<Option<Arc<K::Stored>>>
+    where
+        K::Stored: Cacheable,
+    {
+        let store = self.store::<K>();
+        if !store.is_synced() {
+            return Err(NeverSynced {
+                cluster: self.cluster().to_string(),
+            }
+            .into());
+        }
+        let namespaced = store.get(&ObjectKey {
+            namespace: self.namespace.as_deref().map(Arc::from),
+            name: Arc::from(name),
+        });
+        Ok(namespaced.or_else(|| store.get(&ObjectKey::cluster_scoped(name))))
+    }
+
+    /// Reads an object from the API server.
+    pub async fn get<K: DeclaredBy<C, S> + ApiKind>(&self, name: &str) -> Result<Option<K>> {
+        Ok(self.api::<K>().get_opt(name).await?)
+    }
+
+    /// Writes what the object says: see [`Context::apply`](super::Context::apply).
+    pub async fn apply<K>(&self, object: &K) -> Result<K>
+    where
+        K: DeclaredBy<C, S> + ApiKind + Serialize,
+    {
+        let Some(name) = object.meta().name.clone() else {
+            return Err(Error::give_up("an object to apply needs `metadata.name`"));
+        };
+        self.check_owner(object)?;
+        let namespace = object.meta().namespace.clone().or_else(|| self.namespace.clone());
+        let api: Api<K> = <K::Scope as ApiScope>::api(self.client(), namespace.as_deref(), &());
+        let intent = intent(object, &self.cx.shared.name)?;
+        let params = PatchParams::apply(&self.cx.shared.field_manager).force();
+        Ok(api.patch(&name, &params, &Patch::Apply(&intent)).await?)
+    }
+
+    /// The garbage collector of another cluster would take the owner for deleted, and the object with it.
+    fn check_owner(&self, object: &impl Resource) -> Result<()> {
+        let Some(uid) = &self.cx.uid else { return Ok(()) };
+        let owned = object
+            .meta()
+            .owner_references
+            .iter()
+            .flatten()
+            .any(|owner| owner.uid == *uid);
+        if owned && self.engagement.cluster != self.cx.home.cluster {
+            return Err(Error::give_up(format!(
+                "owner references do not cross clusters: the owner lives in `{}`, the object would go to `{}`; \
+                 use a label instead",
+                self.cx.home.cluster, self.engagement.cluster,
+            )));
+        }
+        Ok(())
+    }
+}
+
+impl<C, S> fmt::Debug for ClusterContext<C, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ClusterContext").field(self.cluster()).finish()
+    }
+}
+
+/// A store was read before its watch told what exists.
+#[derive(Debug, thiserror::Error)]
+#[error("the store of cluster `{cluster}` has never been synced: wait, or read live with `get`")]
+pub struct NeverSynced {
+    /// The cluster.
+    pub cluster: String,
+}
+
+/// What is sent: the object, named in full, without what only the server writes.
+fn intent<K: Resource<DynamicType = ()> + Serialize>(object: &K, controller: &str) -> Result<Value> {
+    let mut intent = serde_json::to_value(object)?;
+    intent["apiVersion"] = Value::from(K::api_version(&()));
+    intent["kind"] = Value::from(K::kind(&()));
+    if let Some(meta) = intent["metadata"].as_object_mut() {
+        for written_by_server in [
+            "managedFields",
+            "resourceVersion",
+            "uid",
+            "creationTimestamp",
+            "generation",
+        ] {
+            meta.remove(written_by_server);
+        }
+        let labels = meta
+            .entry("labels")
+            .or_insert_with(|| Value::Object(serde_json::Map::new()));
+        if let Some(labels) = labels.as_object_mut() {
+            labels
+                .entry(MANAGED_BY)
+                .or_insert_with(|| Value::from(controller));
+        }
+    }
+    Ok(intent)
+}

@@ -1,0 +1,298 @@
+//! Runs what the queue hands out: one task per item, under a deadline, with panics kept inside.
+use super::{
+    Action, Context, Reconciler,
+    action::Next,
+    context::Inner,
+    engagement::Engagement,
+    runtime::{Counters, Runtime},
+};
+use crate::{
+    Error,
+    cache::Cacheable,
+    cluster::{Health, ObjectKey},
+    error::ErrorClass,
+    fleet::FleetEvent,
+    queue::{Item, Outcome, Priority},
+};
+use futures::{FutureExt, StreamExt};
+use std::{any::Any, panic::AssertUnwindSafe, sync::Arc, time::Duration};
+use tokio::{
+    task::JoinSet,
+    time::{Instant, MissedTickBehavior, interval_at, timeout},
+};
+use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
+
+/// How long a request waits for a home cluster that has not told yet what exists there.
+const HOME_UNSYNCED: Duration = Duration::from_secs(1);
+
+/// What became of one reconcile.
+enum Ran {
+    Finished(Result<Action, Error>),
+    TimedOut,
+    Panicked(String),
+    Aborted,
+}
+
+impl<R: Reconciler<Object: Cacheable>> Runtime<R> {
+    /// Runs until `stop`; then lets running reconciles finish within the fleet's grace period, aborts the rest, and
+    /// joins them all.
+    pub(crate) async fn run(self: Arc<Self>, stop: CancellationToken) {
+        let mut running = JoinSet::new();
+        let mut events = self.shared.fleet.events();
+        let mut resync = self.settings.resync.map(|period| {
+            let mut ticks = interval_at(Instant::now() + period, period);
+            ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            ticks
+        });
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => break,
+                item = self.shared.queue.pop() => match item {
+                    Some(item) => drop(running.spawn(self.clone().process(item, stop.clone()))),
+                    None => break,
+                },
+                Some(joined) = running.join_next() => {
+                    if let Err(error) = joined {
+                        tracing::error!(controller = %self.shared.name, %error, "a runner task failed");
+                    }
+                }
+                Some(event) = events.next() => self.on_fleet_event(&event),
+                () = tick(&mut resync) => self.resync(),
+            }
+        }
+        self.shared.queue.close();
+        let drained = async { while running.join_next().await.is_some() {} };
+        if timeout(self.shared.fleet.grace(), drained).await.is_err() {
+            running.shutdown().await;
+        }
+    }
+
+    fn on_fleet_event(&self, event: &FleetEvent) {
+        if let FleetEvent::Health(_, Health::Ready) = event {
+            // What is reconciled on the host may concern every cluster, so a new one concerns all of it.
+            if let Some(host) = self.shared.host().filter(|_| self.uses_host_primary()) {
+                self.enqueue_all(&host);
+            }
+        }
+        let (Some(map), Some(host)) = (
+            &self.on_fleet,
+            self.shared.host().or_else(|| self.any_engagement()),
+        ) else {
+            return;
+        };
+        let cx = super::MapContext::new(self.shared.clone(), host.clone());
+        match std::panic::catch_unwind(AssertUnwindSafe(|| map(&self.reconciler, event, cx))) {
+            Ok(requests) => self.shared.enqueue(&host, requests, Priority::High),
+            Err(panic) => {
+                Counters::count(&self.shared.counters.panics);
+                let panic = panic_text(&*panic);
+                tracing::error!(controller = %self.shared.name, ?event, panic, "the map of fleet events panicked");
+            }
+        }
+    }
+
+    fn any_engagement(&self) -> Option<Arc<Engagement>> {
+        self.shared.engaged.read().all().into_iter().next()
+    }
+
+    fn uses_host_primary(&self) -> bool {
+        self.plan()
+            .any(|watch| watch.role == super::builder::FOR && watch.place.has_host())
+    }
+
+    fn resync(&self) {
+        let engagements = self.shared.engaged.read().all();
+        for engagement in engagements {
+            self.enqueue_all(&engagement);
+        }
+    }
+
+    fn enqueue_all(&self, engagement: &Engagement) {
+        let Some(store) = self.primary(engagement) else {
+            return;
+        };
+        let lane = engagement.lane;
+        let keys = store
+            .list()
+            .into_iter()
+            .map(|object| (lane, lane, ObjectKey::of(&*object)));
+        self.shared.queue.add_all(keys, Priority::Low);
+    }
+
+    fn primary(&self, engagement: &Engagement) -> Option<crate::cache::Store<R::Object>> {
+        engagement.store_where::<R::Object>(|cache| cache.scope().resource == self.shared.kind)
+    }
+
+    async fn process(self: Arc<Self>, item: Item<ObjectKey>, stop: CancellationToken) {
+        let (home, target) = {
+            let engaged = self.shared.engaged.read();
+            (engaged.engagement(item.home()), engaged.engagement(item.target()))
+        };
+        let (Some(home), Some(target)) = (home, target) else {
+            // One of them has left since; its purge has dropped the key.
+            item.done(Outcome::GiveUp);
+            return;
+        };
+        let span = tracing::info_span!(
+            "reconcile",
+            controller = %self.shared.name,
+            cluster = %target.cluster,
+            home = (home.lane != target.lane).then(|| tracing::field::display(&home.cluster)),
+            object = %item.object(),
+            attempt = item.attempt(),
+        );
+        let outcome = self.attempt(&item, home, target, stop).instrument(span).await;
+        item.done(outcome);
+    }
+
+    async fn attempt(
+        &self,
+        item: &Item<ObjectKey>,
+        home: Arc<Engagement>,
+        target: Arc<Engagement>,
+        stop: CancellationToken,
+    ) -> Outcome {
+        let key = item.object();
+        let Some(store) = self.primary(&home) else {
+            return Outcome::GiveUp;
+        };
+        if home.lane != target.lane && !store.is_synced() {
+            return Outcome::Requeue(HOME_UNSYNCED);
+        }
+        if let Some(gone) = self.tombstones.get(home.lane, key) {
+            let cx = self.context(item, &home, &target, &gone, &stop);
+            let ran = self.guarded(&home, &target, async {
+                self.reconciler
+                    .gone(gone.clone(), cx.clone())
+                    .await
+                    .map(|()| Action::await_change())
+            });
+            let outcome = self.settle(ran.await, &gone, &cx);
+            if !matches!(outcome, Outcome::Done | Outcome::GiveUp) {
+                return outcome;
+            }
+            Counters::count(&self.shared.counters.gone);
+            self.tombstones.settle(home.lane, key, &gone);
+        }
+        let Some(object) = store.get(key) else {
+            return Outcome::Done;
+        };
+        let cx = self.context(item, &home, &target, &object, &stop);
+        Counters::count(&self.shared.counters.reconciles);
+        let ran = self
+            .guarded(
+                &home,
+                &target,
+                self.reconciler.reconcile(object.clone(), cx.clone()),
+            )
+            .await;
+        self.settle(ran, &object, &cx)
+    }
+
+    fn context(
+        &self,
+        item: &Item<ObjectKey>,
+        home: &Arc<Engagement>,
+        target: &Arc<Engagement>,
+        object: &Arc<R::Object>,
+        stop: &CancellationToken,
+    ) -> Context<R> {
+        Context::new(Inner {
+            shared: self.shared.clone(),
+            home: home.clone(),
+            target: target.clone(),
+            object: item.object().clone(),
+            uid: kube::Resource::meta(&**object).uid.clone(),
+            attempt: item.attempt(),
+            cancelled: stop.clone(),
+        })
+    }
+
+    /// Runs a call of the author under the deadline, until its clusters are torn down, with a panic kept inside.
+    async fn guarded(
+        &self,
+        home: &Engagement,
+        target: &Engagement,
+        call: impl Future<Output = Result<Action, Error>> + Send,
+    ) -> Ran {
+        let call = timeout(self.settings.timeout, AssertUnwindSafe(call).catch_unwind());
+        tokio::select! {
+            ran = call => match ran {
+                Ok(Ok(result)) => Ran::Finished(result),
+                Ok(Err(panic)) => Ran::Panicked(panic_text(&*panic).to_owned()),
+                Err(_) => Ran::TimedOut,
+            },
+            () = home.abort.cancelled() => Ran::Aborted,
+            () = target.abort.cancelled() => Ran::Aborted,
+        }
+    }
+
+    fn settle(&self, ran: Ran, object: &Arc<R::Object>, cx: &Context<R>) -> Outcome {
+        let counters = &self.shared.counters;
+        match ran {
+            Ran::Finished(Ok(action)) => outcome_of(action),
+            Ran::Finished(Err(error)) => {
+                Counters::count(&counters.errors);
+                let outcome = self.after_error(&error, object, cx);
+                tracing::warn!(error = format!("{error:#}"), next = ?outcome, "reconcile failed");
+                outcome
+            }
+            Ran::TimedOut => {
+                Counters::count(&counters.timeouts);
+                tracing::warn!(timeout = ?self.settings.timeout, "reconcile timed out");
+                Outcome::Retry
+            }
+            Ran::Panicked(panic) => {
+                Counters::count(&counters.panics);
+                tracing::error!(panic, "reconcile panicked");
+                Outcome::Retry
+            }
+            Ran::Aborted => {
+                tracing::debug!("reconcile aborted: the cluster leaves");
+                Outcome::GiveUp
+            }
+        }
+    }
+
+    fn after_error(&self, error: &Error, object: &Arc<R::Object>, cx: &Context<R>) -> Outcome {
+        if R::ERROR_POLICY {
+            let policy = || self.reconciler.error_policy(object.clone(), error, cx.clone());
+            return match std::panic::catch_unwind(AssertUnwindSafe(policy)) {
+                Ok(action) => outcome_of(action),
+                Err(panic) => {
+                    Counters::count(&self.shared.counters.panics);
+                    tracing::error!(panic = panic_text(&*panic), "the error policy panicked");
+                    Outcome::Retry
+                }
+            };
+        }
+        match error.class() {
+            ErrorClass::Retry => Outcome::Retry,
+            ErrorClass::RetryAfter(delay) => Outcome::RetryAfter(delay),
+            ErrorClass::GiveUp => Outcome::GiveUp,
+        }
+    }
+}
+
+fn outcome_of(action: Action) -> Outcome {
+    match action.0 {
+        Next::AwaitChange => Outcome::Done,
+        Next::Requeue(delay) => Outcome::Requeue(delay),
+        Next::Retry => Outcome::Retry,
+    }
+}
+
+async fn tick(ticks: &mut Option<tokio::time::Interval>) {
+    match ticks {
+        Some(ticks) => drop(ticks.tick().await),
+        None => std::future::pending().await,
+    }
+}
+
+/// What a panic says.
+pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("a value that is no text")
+}

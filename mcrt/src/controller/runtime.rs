@@ -1,0 +1,238 @@
+//! A controller at work: its queue, its engagements, and how it takes part in a cluster's life.
+use super::{
+    builder::Settings,
+    declaration::{Declaration, Summary},
+    engagement::{Engaged, Engagement},
+    index::AnyIndex,
+    tombstones::Tombstones,
+    watch::Map as FleetMap,
+};
+use crate::{
+    cluster::{ClusterName, ObjectKey},
+    fleet::{Cluster, Fleet, Participant, Step},
+    queue::{FairQueue, Lane},
+};
+use futures::future::BoxFuture;
+use kube::core::{ApiResource, ObjectMeta};
+use parking_lot::RwLock;
+use std::{
+    num::NonZeroU32,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+use tokio::sync::watch;
+
+/// What everything of one controller shares; it knows neither the reconciler nor its kind as types.
+pub(crate) struct Shared {
+    pub(crate) name: String,
+    pub(crate) field_manager: String,
+    /// The reconciled kind.
+    pub(crate) kind: ApiResource,
+    pub(crate) namespaced: Namespaced,
+    pub(crate) queue: FairQueue<ObjectKey>,
+    pub(crate) engaged: RwLock<Engaged>,
+    pub(crate) fleet: Fleet,
+    /// This controller's engagement of the host, once there is one.
+    pub(crate) host: watch::Sender<Option<Arc<Engagement>>>,
+    pub(crate) counters: Counters,
+}
+
+/// Whether the reconciled kind lives in namespaces, as far as its type says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Namespaced {
+    Yes,
+    No,
+    /// A dynamic kind: an owner is looked for in the namespace of what it owns.
+    Unknown,
+}
+
+/// Counts of what a controller did.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    pub(crate) reconciles: AtomicU64,
+    pub(crate) errors: AtomicU64,
+    pub(crate) panics: AtomicU64,
+    pub(crate) timeouts: AtomicU64,
+    pub(crate) gone: AtomicU64,
+}
+
+impl Counters {
+    pub(crate) fn count(counter: &AtomicU64) {
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl Shared {
+    /// The keys of an object's owners that are of the reconciled kind.
+    pub(crate) fn owners_of<'a>(&'a self, meta: &'a ObjectMeta) -> impl Iterator<Item = ObjectKey> + 'a {
+        let owners = meta.owner_references.iter().flatten();
+        owners
+            .filter(|owner| owner.kind == self.kind.kind && group(&owner.api_version) == self.kind.group)
+            .map(|owner| ObjectKey {
+                // A cluster-scoped owner has one key, wherever what it owns lives.
+                namespace: match self.namespaced {
+                    Namespaced::No => None,
+                    Namespaced::Yes | Namespaced::Unknown => meta.namespace.as_deref().map(Arc::from),
+                },
+                name: Arc::from(owner.name.as_str()),
+            })
+    }
+
+    /// This controller's engagement of the host.
+    pub(crate) fn host(&self) -> Option<Arc<Engagement>> {
+        self.host.borrow().clone()
+    }
+}
+
+fn group(api_version: &str) -> &str {
+    api_version.split_once('/').map_or("", |(group, _)| group)
+}
+
+/// A controller bound to a fleet.
+pub(crate) struct Runtime<R: super::Reconciler> {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) reconciler: Arc<R>,
+    pub(crate) declarations: Vec<Box<dyn Declaration<R>>>,
+    pub(crate) indexes: Vec<Box<dyn AnyIndex>>,
+    pub(crate) on_fleet: Option<FleetMap<R>>,
+    pub(crate) settings: Settings,
+    pub(crate) tombstones: Arc<Tombstones<R::Object>>,
+    pub(crate) uses_host: bool,
+}
+
+/// How long an aborted reconcile has to reach its next await before it is reported.
+const ABORT_REPORT: Duration = Duration::from_secs(5);
+
+impl<R: super::Reconciler> Runtime<R> {
+    fn declared_on(&self, host: bool) -> impl Iterator<Item = &Box<dyn Declaration<R>>> {
+        self.declarations
+            .iter()
+            .filter(move |declaration| declaration.summary().place.contains(host))
+    }
+
+    /// The watches, in words.
+    pub(crate) fn plan(&self) -> impl Iterator<Item = &Summary> {
+        self.declarations.iter().map(|declaration| declaration.summary())
+    }
+
+    async fn engage(&self, cluster: &Cluster) {
+        let lane = self.shared.queue.engage(NonZeroU32::MIN);
+        self.shared.engaged.write().publish(cluster.name().clone(), lane);
+        cluster.reach(Step::Lane).await;
+        let caches = self
+            .declared_on(cluster.is_host())
+            .map(|declaration| declaration.open(cluster))
+            .collect();
+        let engagement = Engagement::open(cluster.clone(), lane, caches, &self.indexes).await;
+        let engagement = Arc::new(engagement);
+        // Before the first change: a map function may look anything up.
+        self.shared.engaged.write().insert(engagement.clone());
+        if cluster.is_host() {
+            self.shared.host.send_replace(Some(engagement.clone()));
+        }
+        cluster.reach(Step::Indexed).await;
+        for (at, declaration) in self.declared_on(cluster.is_host()).enumerate() {
+            let subscribing = declaration.subscribe(at, &self.reconciler, &self.shared, &engagement);
+            if let Some(subscription) = subscribing.await {
+                engagement.hold(subscription);
+            }
+        }
+        cluster.reach(Step::Attached).await;
+    }
+
+    fn begin(&self, engagement: &Arc<Engagement>) {
+        engagement.start();
+        let gate = keep_gate(self.shared.clone(), engagement.clone(), self.uses_host);
+        engagement.guard_with(tokio::spawn(gate));
+    }
+
+    async fn disengage(&self, engagement: &Engagement) {
+        let (name, lane) = (engagement.cluster.name(), engagement.lane);
+        self.shared.engaged.write().unpublish(name, lane);
+        engagement.stop_intake();
+        engagement.close_gate().await;
+        engagement.cluster.reach(Step::IntakeStopped).await;
+        let purged = self.shared.queue.purge(lane);
+        self.tombstones.purge(lane);
+        engagement.cluster.reach(Step::Purged).await;
+        tracing::debug!(controller = %self.shared.name, cluster = %name, ?purged, "lane purged");
+        if tokio::time::timeout(self.shared.fleet.grace(), self.shared.queue.idle(lane))
+            .await
+            .is_err()
+        {
+            engagement.abort.cancel();
+            self.await_aborted(name, lane).await;
+        }
+        engagement.abort.cancel();
+        self.shared.engaged.write().remove(lane);
+    }
+
+    /// Waits until aborted reconciles have let go. One that never awaits cannot be stopped: it keeps its successor
+    /// waiting, or one object would be reconciled twice at once.
+    async fn await_aborted(&self, name: &ClusterName, lane: Lane) {
+        while tokio::time::timeout(ABORT_REPORT, self.shared.queue.idle(lane))
+            .await
+            .is_err()
+        {
+            tracing::error!(
+                controller = %self.shared.name, cluster = %name,
+                "a reconcile of a cluster that leaves does not reach an await: it blocks its thread",
+            );
+        }
+    }
+}
+
+/// Keeps the lane open while the cluster answers and every watch has told what exists. A controller that uses the
+/// host finds it: not synced perhaps, which its stores say, but there.
+async fn keep_gate(shared: Arc<Shared>, engagement: Arc<Engagement>, uses_host: bool) {
+    engagement.synced().await;
+    if uses_host {
+        let mut host = shared.host.subscribe();
+        // The sender is in `shared`.
+        let _ = host.wait_for(Option::is_some).await;
+    }
+    engagement.cluster.reach(Step::Started).await;
+    let mut health = engagement.cluster.health_changes();
+    loop {
+        let ready = health.borrow_and_update().is_ready();
+        if ready {
+            shared.queue.resume(engagement.lane);
+        } else {
+            shared.queue.pause(engagement.lane);
+        }
+        if health.changed().await.is_err() {
+            return;
+        }
+    }
+}
+
+impl<R: super::Reconciler> Participant for Runtime<R> {
+    fn attach<'a>(&'a self, cluster: &'a Cluster) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            if !cluster.is_host() || self.uses_host {
+                self.engage(cluster).await;
+            }
+        })
+    }
+
+    fn start<'a>(&'a self, cluster: &'a Cluster) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            let engagement = self.shared.engaged.read().of(cluster);
+            if let Some(engagement) = engagement {
+                self.begin(&engagement);
+            }
+        })
+    }
+
+    fn detach<'a>(&'a self, cluster: &'a Cluster) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            let engagement = self.shared.engaged.read().of(cluster);
+            if let Some(engagement) = engagement {
+                self.disengage(&engagement).await;
+            }
+        })
+    }
+}

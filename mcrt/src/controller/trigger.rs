@@ -1,0 +1,118 @@
+//! From a change of a watched object to keys in the queue: maps and enqueues, never waits.
+use super::{
+    MapContext, Reconciler,
+    declaration::Role,
+    engagement::Engagement,
+    request::{Requests, Wanted},
+    runtime::Shared,
+    watch::Predicate,
+};
+use crate::{
+    cache::{Cacheable, Delta, DeltaSink, Origin},
+    cluster::ObjectKey,
+    queue::Priority,
+};
+use std::sync::Arc;
+
+pub(crate) struct Trigger<R, T> {
+    pub(crate) role: Role<R, T>,
+    pub(crate) predicate: Option<Predicate<T>>,
+    pub(crate) reconciler: Arc<R>,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) engagement: Arc<Engagement>,
+}
+
+impl<R: Reconciler, T: Cacheable> DeltaSink<T> for Trigger<R, T> {
+    fn on_delta(&self, delta: Delta<'_, T>, origin: Origin) {
+        let priority = match origin {
+            Origin::List => Priority::Low,
+            Origin::Watch => Priority::High,
+        };
+        match delta {
+            Delta::Added(new) => {
+                if self.matters(None, new) {
+                    self.enqueue(new, priority);
+                }
+            }
+            Delta::Updated { old, new } => self.updated(old, new, priority),
+            Delta::Deleted(old) => self.deleted(old, priority),
+            Delta::Synced => {}
+        }
+    }
+}
+
+impl<R: Reconciler, T: Cacheable> Trigger<R, T> {
+    fn matters(&self, old: Option<&T>, new: &T) -> bool {
+        self.predicate
+            .as_ref()
+            .is_none_or(|predicate| predicate(old, new))
+    }
+
+    fn updated(&self, old: &Arc<T>, new: &Arc<T>, priority: Priority) {
+        let replaced = old.meta().uid != new.meta().uid;
+        if replaced {
+            // Deleted and created again between two looks: the first one is gone, and its backoff is not the
+            // second one's.
+            self.bury(old);
+        }
+        if !replaced && !self.matters(Some(old), new) {
+            return;
+        }
+        if !matches!(self.role, Role::For(_)) {
+            self.enqueue(old, priority);
+        }
+        self.enqueue(new, priority);
+    }
+
+    fn deleted(&self, old: &Arc<T>, priority: Priority) {
+        self.bury(old);
+        self.enqueue(old, priority);
+    }
+
+    fn bury(&self, old: &Arc<T>) {
+        let Role::For(tombstones) = &self.role else { return };
+        let (lane, key) = (self.engagement.lane, ObjectKey::of(&**old));
+        self.shared.queue.forget(lane, lane, &key);
+        if let Some(tombstones) = tombstones {
+            tombstones.bury(lane, key, old.clone());
+        }
+    }
+
+    fn enqueue(&self, object: &Arc<T>, priority: Priority) {
+        let lane = self.engagement.lane;
+        match &self.role {
+            Role::For(_) => self
+                .shared
+                .queue
+                .add(lane, lane, ObjectKey::of(&**object), priority),
+            Role::Owns => {
+                for owner in self.shared.owners_of(object.meta()) {
+                    self.shared.queue.add(lane, lane, owner, priority);
+                }
+            }
+            Role::Watches(map) => {
+                let cx = MapContext::new(self.shared.clone(), self.engagement.clone());
+                let requests = map(&self.reconciler, object, cx);
+                self.shared.enqueue(&self.engagement, requests, priority);
+            }
+        }
+    }
+}
+
+impl Shared {
+    /// Puts what a map function asked for into the queue; a request for a cluster that is not engaged is dropped,
+    /// since its engagement lists everything anyway.
+    pub(crate) fn enqueue<C>(&self, here: &Engagement, requests: Requests<C>, priority: Priority) {
+        for wanted in requests.wanted {
+            match wanted {
+                Wanted::Here(object) => self.queue.add(here.lane, here.lane, object, priority),
+                Wanted::There { home, target, object } => {
+                    let lanes = self.engaged.read();
+                    if let (Some(home), Some(target)) = (lanes.lane(&home), lanes.lane(&target)) {
+                        self.queue.add(home, target, object, priority);
+                    }
+                }
+            }
+        }
+    }
+}

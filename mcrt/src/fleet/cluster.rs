@@ -1,0 +1,148 @@
+//! The handle of one engaged cluster.
+use super::{Step, Steps};
+use crate::{
+    cache::{Caches, WatchScope, WatchState},
+    cluster::{ClusterName, Epoch, Health, Properties},
+    connect::Life,
+};
+use parking_lot::Mutex;
+use std::{fmt, sync::Arc};
+use tokio::sync::watch;
+
+/// One life of one cluster: a cheap handle, the same for all who hold it.
+///
+/// A handle outlives its engagement: after the cluster has left, calls through its client fail.
+#[derive(Clone)]
+pub struct Cluster(Arc<Inner>);
+
+struct Inner {
+    name: ClusterName,
+    epoch: Epoch,
+    properties: Mutex<Arc<Properties>>,
+    client: kube::Client,
+    caches: Caches,
+    life: Life,
+    health: watch::Sender<Health>,
+    steps: Steps,
+}
+
+impl Cluster {
+    pub(super) fn new(
+        name: ClusterName,
+        properties: Properties,
+        client: kube::Client,
+        caches: Caches,
+        life: Life,
+        steps: Steps,
+    ) -> Self {
+        let health = watch::Sender::new(Health::Connecting);
+        let properties = Mutex::new(Arc::new(properties));
+        Self(Arc::new(Inner {
+            name,
+            epoch: Epoch::next(),
+            properties,
+            client,
+            caches,
+            life,
+            health,
+            steps,
+        }))
+    }
+
+    /// The cluster's name; the host's prints as `host`.
+    pub fn name(&self) -> &ClusterName {
+        &self.0.name
+    }
+
+    /// Which life of the cluster this is.
+    pub fn epoch(&self) -> Epoch {
+        self.0.epoch
+    }
+
+    /// Whether this is the host.
+    pub fn is_host(&self) -> bool {
+        self.0.name.is_host()
+    }
+
+    /// What the host side says of the cluster now.
+    pub fn properties(&self) -> Arc<Properties> {
+        self.0.properties.lock().clone()
+    }
+
+    pub(super) fn set_properties(&self, properties: Properties) {
+        *self.0.properties.lock() = Arc::new(properties);
+    }
+
+    /// What is watched in the cluster, and how each watch fares.
+    pub fn watches(&self) -> Vec<(WatchScope, WatchState)> {
+        self.0.caches.states()
+    }
+
+    /// A client for the cluster. Its requests fail once the cluster has left.
+    pub fn client(&self) -> kube::Client {
+        self.0.client.clone()
+    }
+
+    /// How the cluster fares now.
+    pub fn health(&self) -> Health {
+        *self.0.health.borrow()
+    }
+
+    /// How the cluster fares, as it changes.
+    pub fn health_changes(&self) -> watch::Receiver<Health> {
+        self.0.health.subscribe()
+    }
+
+    /// How many tasks the cluster's connections hold.
+    pub fn connection_tasks(&self) -> usize {
+        self.0.life.tasks()
+    }
+
+    pub(crate) fn caches(&self) -> &Caches {
+        &self.0.caches
+    }
+
+    /// Sets the health; true if that changed which state it is in.
+    pub(super) fn set_health(&self, health: Health) -> bool {
+        self.0.health.send_if_modified(|now| {
+            let changed = std::mem::discriminant(now) != std::mem::discriminant(&health);
+            if changed {
+                *now = health;
+            }
+            changed
+        })
+    }
+
+    /// Passes a step of the engagement: where tests hold it up.
+    pub(crate) async fn reach(&self, step: Step) {
+        if let Some(steps) = &self.0.steps {
+            steps(step, self.0.name.clone()).await;
+        }
+    }
+
+    /// Ends all that runs for the cluster: watches first, then its connections.
+    pub(super) async fn end(&self) {
+        self.0.caches.close().await;
+        self.0.life.end().await;
+    }
+}
+
+impl PartialEq for Cluster {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.epoch == other.0.epoch
+    }
+}
+
+impl Eq for Cluster {}
+
+impl fmt::Display for Cluster {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0.name, f)
+    }
+}
+
+impl fmt::Debug for Cluster {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Cluster({}{:?}, {})", self.0.name, self.0.epoch, self.health())
+    }
+}

@@ -1,0 +1,56 @@
+//! What is told of the fleet, and to whom.
+use super::Cluster;
+use crate::cluster::Health;
+use futures::{Stream, stream};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+/// A change of the fleet.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum FleetEvent {
+    /// A cluster was engaged.
+    Engaged(Cluster),
+    /// A cluster fares differently.
+    Health(Cluster, Health),
+    /// A cluster was disengaged.
+    Disengaged(Cluster),
+    /// The provider has named every cluster that it knows, for the first time.
+    Synced,
+}
+
+/// Those who listen. Unbounded, since a change of the fleet must not be lost and is rare: the memory is bounded by
+/// the changes that a listener has yet to take.
+#[derive(Debug, Default)]
+pub(super) struct Listeners(Vec<UnboundedSender<FleetEvent>>);
+
+impl Listeners {
+    pub(super) fn tell(&mut self, event: &FleetEvent) {
+        self.0.retain(|listener| listener.send(event.clone()).is_ok());
+    }
+
+    /// A new listener, who first hears `replay`.
+    pub(super) fn join(
+        &mut self,
+        replay: impl IntoIterator<Item = FleetEvent>,
+    ) -> UnboundedReceiver<FleetEvent> {
+        let (sender, receiver) = unbounded_channel();
+        for event in replay {
+            // The receiver is alive: it is returned below.
+            let _ = sender.send(event);
+        }
+        self.0.push(sender);
+        receiver
+    }
+
+    pub(super) fn close(&mut self) {
+        self.0.clear();
+    }
+}
+
+pub(super) fn into_stream(
+    receiver: UnboundedReceiver<FleetEvent>,
+) -> impl Stream<Item = FleetEvent> + Send + Unpin {
+    Box::pin(stream::unfold(receiver, |mut receiver| async move {
+        receiver.recv().await.map(|event| (event, receiver))
+    }))
+}

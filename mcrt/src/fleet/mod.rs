@@ -1,0 +1,79 @@
+//! The engaged clusters: who they are, how they fare, and who takes part in their lives.
+//!
+//! ```text
+//! provider --Upsert/Remove/Synced--> discovery --> Fleet --> one supervisor per cluster
+//!                                                              publish, attach, probe, start ... leave, detach, end
+//! ```
+mod cluster;
+mod discovery;
+mod event;
+mod participant;
+mod registry;
+mod supervisor;
+
+pub use cluster::Cluster;
+pub use event::FleetEvent;
+pub use participant::{Step, Steps};
+pub use registry::Fleet;
+
+pub(crate) use discovery::discover;
+pub(crate) use participant::Participant;
+
+use crate::{cache::CacheSettings, connect::Limits};
+use std::{fmt, time::Duration};
+
+/// How the fleet treats its clusters.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct FleetSettings {
+    /// Deadlines of every connection.
+    pub limits: Limits,
+    /// How often a cluster that answers is probed (10 s).
+    pub probe_interval: Duration,
+    /// How long a probe may take (5 s).
+    pub probe_deadline: Duration,
+    /// How many probes in a row have to fail before a cluster that was reached counts as unreachable (3).
+    pub probe_failures: u32,
+    /// The first delay before a cluster that does not answer is probed again; doubles up to `probe_interval` (500 ms).
+    pub retry_initial: Duration,
+    /// How long running reconciles of a cluster that leaves may go on (10 s).
+    pub grace: Duration,
+    /// How many lists may run at once in the whole fleet (16).
+    pub lists: usize,
+    /// How many lists may run at once in one cluster (4).
+    pub lists_per_cluster: usize,
+    /// How kinds are watched.
+    pub caches: CacheSettings,
+    /// Called at each step of an engagement; for tests.
+    #[doc(hidden)]
+    pub steps: Steps,
+}
+
+impl Default for FleetSettings {
+    fn default() -> Self {
+        Self {
+            limits: Limits::default(),
+            probe_interval: Duration::from_secs(10),
+            probe_deadline: Duration::from_secs(5),
+            probe_failures: 3,
+            retry_initial: Duration::from_millis(500),
+            grace: Duration::from_secs(10),
+            lists: 16,
+            lists_per_cluster: 4,
+            caches: CacheSettings::default(),
+            steps: None,
+        }
+    }
+}
+
+impl fmt::Debug for FleetSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FleetSettings")
+            .field("limits", &self.limits)
+            .field("probe_interval", &self.probe_interval)
+            .field("probe_deadline", &self.probe_deadline)
+            .field("probe_failures", &self.probe_failures)
+            .field("grace", &self.grace)
+            .finish_non_exhaustive()
+    }
+}

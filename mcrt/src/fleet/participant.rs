@@ -1,0 +1,49 @@
+//! Who takes part in a cluster's life, and the steps that it passes through.
+use super::Cluster;
+use crate::cluster::ClusterName;
+use futures::future::BoxFuture;
+use std::sync::Arc;
+
+/// Somebody who works on every engaged cluster: a controller.
+///
+/// # Guarantees
+/// Every participant sees every engaged cluster exactly once for each epoch, in the order `attach`, `start`,
+/// `detach`, also when it joins after the cluster did; two epochs of one name never overlap.
+pub(crate) trait Participant: Send + Sync + 'static {
+    /// Prepares the work on a cluster: indexes and triggers, before any watch runs.
+    fn attach<'a>(&'a self, cluster: &'a Cluster) -> BoxFuture<'a, ()>;
+
+    /// The cluster has been reached: starts the watches.
+    fn start<'a>(&'a self, cluster: &'a Cluster) -> BoxFuture<'a, ()>;
+
+    /// Ends the work on a cluster: takes no more in, drops what waits, lets running work finish within the grace
+    /// period and aborts the rest. Nothing of the epoch runs once it returns.
+    fn detach<'a>(&'a self, cluster: &'a Cluster) -> BoxFuture<'a, ()>;
+}
+
+/// A step of an engagement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Step {
+    /// The cluster is in the fleet; nothing is attached.
+    Published,
+    /// The queue has a lane for it; no index exists.
+    Lane,
+    /// Indexes exist; no trigger is attached.
+    Indexed,
+    /// Triggers are attached; no watch runs.
+    Attached,
+    /// The API server has answered; watches are about to start.
+    Reached,
+    /// Watches run; the lane waits for them.
+    Started,
+    /// The cluster is leaving; nothing is detached.
+    Leaving,
+    /// Intake has stopped; the lane still has its keys.
+    IntakeStopped,
+    /// The lane is gone; running reconciles drain.
+    Purged,
+}
+
+/// Called at each step and awaited: how tests try every interleaving.
+pub type Steps = Option<Arc<dyn Fn(Step, ClusterName) -> BoxFuture<'static, ()> + Send + Sync>>;

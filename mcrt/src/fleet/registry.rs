@@ -1,0 +1,286 @@
+//! The registry of engaged clusters.
+use super::{
+    Cluster, FleetEvent, FleetSettings,
+    event::{Listeners, into_stream},
+    participant::Participant,
+    supervisor::{Ended, Participants, Supervisor},
+};
+use crate::{
+    cache::{Caches, ListLimits},
+    cluster::{ClusterName, Epoch, Health},
+    connect::{Access, Life},
+    provider::ClusterSpec,
+};
+use futures::Stream;
+use parking_lot::Mutex;
+use std::{
+    collections::{BTreeMap, HashMap},
+    fmt,
+    sync::Arc,
+};
+use tokio::sync::watch;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+/// The engaged clusters. A cheap handle, the same for all who hold it.
+#[derive(Clone)]
+pub struct Fleet(Arc<Inner>);
+
+struct Inner {
+    settings: FleetSettings,
+    lists: Arc<ListLimits>,
+    /// Held for map changes and sends that never wait; no await, no user code.
+    state: Mutex<State>,
+    participants: watch::Sender<Participants>,
+    /// Owns every supervisor.
+    tasks: TaskTracker,
+    /// Cancelled, every cluster leaves.
+    root: CancellationToken,
+}
+
+#[derive(Default)]
+struct State {
+    members: BTreeMap<ClusterName, Member>,
+    /// The last life of each name, until its supervisor has ended.
+    lives: HashMap<ClusterName, (Epoch, Ended)>,
+    listeners: Listeners,
+    synced: bool,
+    closed: bool,
+}
+
+struct Member {
+    cluster: Cluster,
+    leave: CancellationToken,
+    /// What makes this life the same as one described later.
+    identity: (String, u64),
+}
+
+impl Fleet {
+    /// An empty fleet, whose clusters leave when `root` is cancelled.
+    pub(crate) fn new(settings: FleetSettings, root: CancellationToken) -> Self {
+        let lists = ListLimits::new(settings.lists, settings.lists_per_cluster);
+        Self(Arc::new(Inner {
+            settings,
+            lists: Arc::new(lists),
+            state: Mutex::default(),
+            participants: watch::Sender::new(Participants::new()),
+            tasks: TaskTracker::new(),
+            root,
+        }))
+    }
+
+    /// The engaged clusters, without the host, sorted by name.
+    pub fn clusters(&self) -> Vec<Cluster> {
+        let state = self.0.state.lock();
+        state
+            .members
+            .values()
+            .map(|member| member.cluster.clone())
+            .filter(|cluster| !cluster.is_host())
+            .collect()
+    }
+
+    /// The engaged cluster of that name.
+    pub fn get(&self, name: &ClusterName) -> Option<Cluster> {
+        self.0
+            .state
+            .lock()
+            .members
+            .get(name)
+            .map(|member| member.cluster.clone())
+    }
+
+    /// The host, where one is dialled.
+    pub fn host(&self) -> Option<Cluster> {
+        self.get(&ClusterName::host())
+    }
+
+    /// Whether the provider has named every cluster that it knows at least once.
+    pub fn is_synced(&self) -> bool {
+        self.0.state.lock().synced
+    }
+
+    /// The fleet's changes: first the clusters that are engaged now, then what happens, none lost. Ends with the
+    /// fleet.
+    pub fn events(&self) -> impl Stream<Item = FleetEvent> + Send + Unpin + use<> {
+        let mut state = self.0.state.lock();
+        let mut replay: Vec<_> = state
+            .members
+            .values()
+            .map(|member| FleetEvent::Engaged(member.cluster.clone()))
+            .collect();
+        if state.synced {
+            replay.push(FleetEvent::Synced);
+        }
+        into_stream(state.listeners.join(replay))
+    }
+
+    pub(super) fn settings(&self) -> &FleetSettings {
+        &self.0.settings
+    }
+
+    /// How long running reconciles of a cluster that leaves may go on.
+    pub(crate) fn grace(&self) -> std::time::Duration {
+        self.0.settings.grace
+    }
+
+    /// Lets somebody take part in every cluster, those already engaged included.
+    pub(crate) fn join(&self, participant: Arc<dyn Participant>) {
+        self.0
+            .participants
+            .send_modify(|participants| participants.push(participant));
+    }
+
+    /// Engages a cluster, replaces a life that is not the same, or keeps one that is.
+    pub(crate) fn upsert(&self, spec: ClusterSpec) {
+        let identity = (spec.uid.clone(), spec.access.fingerprint());
+        if let Some(member) = self.0.state.lock().members.get(&spec.name)
+            && member.identity == identity
+        {
+            member.cluster.set_properties(spec.properties);
+            return;
+        }
+        let life = Life::new();
+        let client = match spec.access.connect(&self.0.settings.limits, &life) {
+            Ok(client) => client,
+            Err(error) => {
+                tracing::error!(cluster = %spec.name, %error, "cannot build a client; the cluster is left as it was");
+                return;
+            }
+        };
+        let caches = Caches::new(
+            spec.name.clone(),
+            client.clone(),
+            self.0.lists.clone(),
+            self.0.settings.caches.clone(),
+        );
+        let cluster = Cluster::new(
+            spec.name,
+            spec.properties,
+            client,
+            caches,
+            life,
+            self.0.settings.steps.clone(),
+        );
+        self.engage(cluster, identity);
+    }
+
+    /// Engages the host.
+    pub(crate) fn engage_host(&self, access: Access) {
+        self.upsert(ClusterSpec::new(ClusterName::host(), "host", access));
+    }
+
+    fn engage(&self, cluster: Cluster, identity: (String, u64)) {
+        let (ended, ended_receiver) = watch::channel(());
+        let leave = self.0.root.child_token();
+        let name = cluster.name().clone();
+        let mut state = self.0.state.lock();
+        if state.closed {
+            return;
+        }
+        let member = Member {
+            cluster: cluster.clone(),
+            leave: leave.clone(),
+            identity,
+        };
+        if let Some(old) = state.members.insert(name.clone(), member) {
+            old.leave.cancel();
+            state.listeners.tell(&FleetEvent::Disengaged(old.cluster));
+        }
+        tracing::info!(cluster = %name, epoch = %cluster.epoch(), "engaging");
+        state.listeners.tell(&FleetEvent::Engaged(cluster.clone()));
+        let life = (cluster.epoch(), ended_receiver);
+        let predecessor = state.lives.insert(name, life).map(|(_, ended)| ended);
+        let participants = self.0.participants.subscribe();
+        let supervisor = Supervisor {
+            fleet: self.clone(),
+            cluster,
+            predecessor,
+            participants,
+            leave,
+            ended,
+        };
+        self.0.tasks.spawn(supervisor.run());
+    }
+
+    /// Disengages the cluster of that name, if there is one.
+    pub(crate) fn remove(&self, name: &ClusterName) {
+        let mut state = self.0.state.lock();
+        if let Some(member) = state.members.remove(name) {
+            tracing::info!(cluster = %name, epoch = %member.cluster.epoch(), "disengaging");
+            member.leave.cancel();
+            state.listeners.tell(&FleetEvent::Disengaged(member.cluster));
+        }
+    }
+
+    /// A supervisor has ended: forgets its life unless the name has a later one.
+    pub(super) fn forget(&self, cluster: &Cluster) {
+        let mut state = self.0.state.lock();
+        if state
+            .lives
+            .get(cluster.name())
+            .is_some_and(|(epoch, _)| *epoch == cluster.epoch())
+        {
+            state.lives.remove(cluster.name());
+        }
+    }
+
+    pub(super) fn set_health(&self, cluster: &Cluster, health: Health) {
+        if cluster.set_health(health) {
+            tracing::info!(cluster = %cluster, %health, "health changed");
+            let mut state = self.0.state.lock();
+            let current = state
+                .members
+                .get(cluster.name())
+                .is_some_and(|member| member.cluster == *cluster);
+            if current {
+                state.listeners.tell(&FleetEvent::Health(cluster.clone(), health));
+            }
+        }
+    }
+
+    pub(crate) fn set_synced(&self) {
+        let mut state = self.0.state.lock();
+        if !std::mem::replace(&mut state.synced, true) {
+            state.listeners.tell(&FleetEvent::Synced);
+        }
+    }
+
+    /// Disengages every cluster and waits until nothing of them runs. The host leaves last: others may still
+    /// write to it.
+    pub(crate) async fn close(&self) {
+        let (members, host) = {
+            let mut state = self.0.state.lock();
+            state.closed = true;
+            let host = state.members.remove(&ClusterName::host());
+            (std::mem::take(&mut state.members), host)
+        };
+        for member in members.values() {
+            member.leave.cancel();
+        }
+        let leaving: Vec<_> = {
+            let host = ClusterName::host();
+            let state = self.0.state.lock();
+            state
+                .lives
+                .iter()
+                .filter(|(name, _)| **name != host)
+                .map(|(_, (_, ended))| ended.clone())
+                .collect()
+        };
+        for mut ended in leaving {
+            while ended.changed().await.is_ok() {}
+        }
+        if let Some(host) = host {
+            host.leave.cancel();
+        }
+        self.0.tasks.close();
+        self.0.tasks.wait().await;
+        self.0.state.lock().listeners.close();
+    }
+}
+
+impl fmt::Debug for Fleet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.clusters()).finish()
+    }
+}

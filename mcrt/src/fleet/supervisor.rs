@@ -1,0 +1,141 @@
+//! One task per cluster: reach it, start what takes part, watch over it, and take it down again.
+use super::{Cluster, Fleet, FleetSettings, Step, participant::Participant};
+use crate::{cluster::Health, connect};
+use futures::future::join_all;
+use std::{sync::Arc, time::Duration};
+use tokio::{sync::watch, time::Instant};
+use tokio_util::sync::CancellationToken;
+
+pub(super) type Participants = Vec<Arc<dyn Participant>>;
+
+/// Closes when a supervisor has ended.
+pub(super) type Ended = watch::Receiver<()>;
+
+pub(super) struct Supervisor {
+    pub(super) fleet: Fleet,
+    pub(super) cluster: Cluster,
+    /// The previous life of the same name: its work must have stopped before this one's starts, or one object
+    /// could be reconciled twice at once.
+    pub(super) predecessor: Option<Ended>,
+    pub(super) participants: watch::Receiver<Participants>,
+    pub(super) leave: CancellationToken,
+    /// Dropped at the very end.
+    pub(super) ended: watch::Sender<()>,
+}
+
+impl Supervisor {
+    pub(super) async fn run(mut self) {
+        if let Some(mut predecessor) = self.predecessor.take() {
+            while predecessor.changed().await.is_ok() {}
+        }
+        self.cluster.reach(Step::Published).await;
+        let attached = self.live().await;
+        self.cluster.reach(Step::Leaving).await;
+        join_all(
+            attached
+                .iter()
+                .map(|participant| participant.detach(&self.cluster)),
+        )
+        .await;
+        self.cluster.end().await;
+        self.fleet.forget(&self.cluster);
+        tracing::debug!(cluster = %self.cluster, epoch = %self.cluster.epoch(), "disengaged");
+        drop(self.ended);
+    }
+
+    /// Runs until the cluster is to leave; returns who is attached.
+    async fn live(&mut self) -> Participants {
+        let mut attached = Participants::new();
+        let mut started = 0;
+        let mut probe = Probe::new(self.fleet.settings());
+        while !self.leave.is_cancelled() {
+            let wanted = self.participants.borrow_and_update().clone();
+            for participant in wanted {
+                if !attached.iter().any(|known| Arc::ptr_eq(known, &participant)) {
+                    // Known before it is attached: whatever attaching left behind is detached.
+                    attached.push(participant.clone());
+                    participant.attach(&self.cluster).await;
+                }
+            }
+            if probe.reached {
+                for participant in &attached[started..] {
+                    participant.start(&self.cluster).await;
+                }
+                started = attached.len();
+            }
+            tokio::select! {
+                () = self.leave.cancelled() => break,
+                changed = self.participants.changed() => if changed.is_err() { break },
+                () = probe.next(&self.fleet, &self.cluster) => {}
+            }
+        }
+        attached
+    }
+}
+
+/// Asks the API server for its version, again and again.
+struct Probe {
+    /// It has answered at least once.
+    reached: bool,
+    failures: u32,
+    due: Instant,
+    settings: FleetSettings,
+}
+
+impl Probe {
+    fn new(settings: &FleetSettings) -> Self {
+        Self {
+            reached: false,
+            failures: 0,
+            due: Instant::now(),
+            settings: settings.clone(),
+        }
+    }
+
+    /// Waits until the next probe is due, and probes. Dropped and called again, it starts over.
+    async fn next(&mut self, fleet: &Fleet, cluster: &Cluster) {
+        tokio::time::sleep_until(self.due).await;
+        let outcome = connect::probe(&cluster.client(), self.settings.probe_deadline).await;
+        self.due = Instant::now() + self.delay(outcome.is_ok());
+        let health = match outcome {
+            Ok(_) => {
+                if !self.reached {
+                    cluster.reach(Step::Reached).await;
+                }
+                self.failures = 0;
+                self.reached = true;
+                Health::Ready
+            }
+            Err(error) => {
+                self.failures += 1;
+                tracing::debug!(cluster = %cluster, %error, failures = self.failures, "probe failed");
+                // One lost answer of a cluster that was reached is not an outage.
+                if self.reached && self.failures < self.settings.probe_failures {
+                    return;
+                }
+                if self.failures == 1 || self.failures == self.settings.probe_failures {
+                    tracing::warn!(cluster = %cluster, %error, "cannot reach the API server; going on trying");
+                }
+                Health::Unreachable {
+                    since: Instant::now(),
+                }
+            }
+        };
+        fleet.set_health(cluster, health);
+    }
+
+    fn delay(&self, answered: bool) -> Duration {
+        if answered {
+            return jittered(self.settings.probe_interval);
+        }
+        let exponent = self.failures.min(5);
+        jittered((self.settings.retry_initial * 2_u32.pow(exponent)).min(self.settings.probe_interval))
+    }
+}
+
+/// Plus or minus a fifth, so that a fleet's probes do not march in step.
+fn jittered(base: Duration) -> Duration {
+    let fraction = f64::from(u32::try_from(ahash::RandomState::new().hash_one(0_u8) >> 32).unwrap_or(0))
+        / f64::from(u32::MAX);
+    base.mul_f64(0.8 + 0.4 * fraction)
+}

@@ -1,0 +1,217 @@
+//! One lifecycle for the host, the fleet and the controllers.
+use crate::{
+    StartError,
+    connect::Access,
+    controller::{Bound, Controller, ControllerHandle},
+    fleet::{Fleet, FleetSettings, discover},
+    provider::Provider,
+};
+use parking_lot::Mutex;
+use std::{fmt, sync::Arc};
+use tokio::task::JoinHandle;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+/// Collects what a manager runs.
+pub struct ManagerBuilder {
+    provider: Option<Arc<dyn Provider>>,
+    host: Option<Access>,
+    controllers: Vec<Controller>,
+    settings: FleetSettings,
+}
+
+impl fmt::Debug for ManagerBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ManagerBuilder")
+            .field("controllers", &self.controllers)
+            .finish_non_exhaustive()
+    }
+}
+
+impl ManagerBuilder {
+    /// Where clusters come from.
+    #[must_use]
+    pub fn provider(mut self, provider: impl Provider) -> Self {
+        self.provider = Some(Arc::new(provider));
+        self
+    }
+
+    /// As [`provider`](Self::provider), of a provider that is shared already.
+    #[must_use]
+    pub fn shared_provider(mut self, provider: Arc<dyn Provider>) -> Self {
+        self.provider = Some(provider);
+        self
+    }
+
+    /// How to reach the host. It is dialled only if a controller declares something there.
+    #[must_use]
+    pub fn host(mut self, access: Access) -> Self {
+        self.host = Some(access);
+        self
+    }
+
+    /// A controller to run.
+    #[must_use]
+    pub fn controller(mut self, controller: Controller) -> Self {
+        self.controllers.push(controller);
+        self
+    }
+
+    /// How clusters are treated.
+    #[must_use]
+    pub fn fleet_settings(mut self, settings: FleetSettings) -> Self {
+        self.settings = settings;
+        self
+    }
+
+    /// Checks what was collected.
+    ///
+    /// # Errors
+    /// If there is no provider, if two controllers share a name, or if one needs a host and there is none.
+    pub fn build(self) -> Result<Manager, StartError> {
+        let provider = self.provider.ok_or(StartError::NoProvider)?;
+        let stop = CancellationToken::new();
+        let fleet = Fleet::new(self.settings, stop.child_token());
+        let inner = Inner {
+            fleet,
+            provider,
+            host: self.host,
+            host_engaged: Mutex::new(false),
+            running: Mutex::default(),
+            tasks: TaskTracker::new(),
+            stop,
+        };
+        let manager = Manager(Arc::new(inner));
+        for controller in self.controllers {
+            manager.handle().add(controller)?;
+        }
+        Ok(manager)
+    }
+}
+
+/// Runs controllers over a fleet.
+pub struct Manager(Arc<Inner>);
+
+struct Inner {
+    fleet: Fleet,
+    provider: Arc<dyn Provider>,
+    host: Option<Access>,
+    host_engaged: Mutex<bool>,
+    running: Mutex<Vec<ControllerHandle>>,
+    /// Owns every controller's runner.
+    tasks: TaskTracker,
+    stop: CancellationToken,
+}
+
+impl Manager {
+    /// Starts collecting.
+    pub fn builder() -> ManagerBuilder {
+        ManagerBuilder {
+            provider: None,
+            host: None,
+            controllers: Vec::new(),
+            settings: FleetSettings::default(),
+        }
+    }
+
+    /// A handle to what runs, for as long as it runs.
+    pub fn handle(&self) -> ManagerHandle {
+        ManagerHandle(self.0.clone())
+    }
+
+    /// Runs until `shutdown` resolves, then stops in order: no new clusters, every cluster disengaged (running
+    /// reconciles get the grace period), controllers last. Nothing of it runs once this returns.
+    ///
+    /// # Cancellation
+    /// Dropped, it cancels everything and leaves the joining to the runtime: prefer `shutdown`.
+    pub async fn run(self, shutdown: impl Future<Output = ()>) {
+        let guard = self.0.stop.clone().drop_guard();
+        let discovery_stop = self.0.stop.child_token();
+        let discovery = discover(
+            self.0.fleet.clone(),
+            self.0.provider.clone(),
+            discovery_stop.clone(),
+        );
+        let discovery: JoinHandle<()> = tokio::spawn(discovery);
+        shutdown.await;
+        tracing::info!("stopping");
+        discovery_stop.cancel();
+        if let Err(error) = discovery.await {
+            tracing::error!(%error, "discovery failed");
+        }
+        self.0.fleet.close().await;
+        drop(guard);
+        self.0.tasks.close();
+        self.0.tasks.wait().await;
+        tracing::info!("stopped");
+    }
+}
+
+impl fmt::Debug for Manager {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.handle(), f)
+    }
+}
+
+/// Looks at a running manager, and adds to it.
+#[derive(Clone)]
+pub struct ManagerHandle(Arc<Inner>);
+
+impl ManagerHandle {
+    /// The engaged clusters.
+    pub fn fleet(&self) -> &Fleet {
+        &self.0.fleet
+    }
+
+    /// The controllers that run.
+    pub fn controllers(&self) -> Vec<ControllerHandle> {
+        self.0.running.lock().clone()
+    }
+
+    /// Runs one more controller; every engaged cluster is engaged for it exactly once.
+    ///
+    /// # Errors
+    /// If a controller of that name runs already, or if it needs a host and there is none.
+    pub fn add(&self, controller: Controller) -> Result<ControllerHandle, StartError> {
+        let name = controller.name().to_owned();
+        let mut running = self.0.running.lock();
+        if running.iter().any(|other| other.name() == name) {
+            return Err(StartError::DuplicateController { name });
+        }
+        if controller.uses_host() {
+            self.engage_host(&name)?;
+        }
+        for watch in controller.plan() {
+            tracing::info!(controller = %name, provider = self.0.provider.name(), "{watch}");
+        }
+        let Bound {
+            participant,
+            run,
+            status,
+        } = controller.bind(&self.0.fleet);
+        running.push(status.clone());
+        self.0.tasks.spawn(run(self.0.stop.clone()));
+        self.0.fleet.join(participant);
+        Ok(status)
+    }
+
+    fn engage_host(&self, controller: &str) -> Result<(), StartError> {
+        let mut engaged = self.0.host_engaged.lock();
+        if !*engaged {
+            let missing = || StartError::NoHost {
+                controller: controller.to_owned(),
+            };
+            self.0.fleet.engage_host(self.0.host.clone().ok_or_else(missing)?);
+            *engaged = true;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for ManagerHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Manager")
+            .field("fleet", &self.0.fleet)
+            .field("controllers", &self.controllers())
+            .finish_non_exhaustive()
+    }
+}

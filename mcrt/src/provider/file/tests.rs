@@ -1,0 +1,1 @@
+//! Every way in which a file may be wrong for a while.

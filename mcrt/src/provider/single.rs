@@ -1,0 +1,44 @@
+//! The provider of one cluster that is always there.
+use super::{Change, ClusterSpec, Provider};
+use crate::{
+    cluster::ClusterName,
+    connect::{Access, Connection, Rejected},
+};
+use futures::{
+    StreamExt,
+    stream::{self, BoxStream},
+};
+use std::sync::Arc;
+
+/// One cluster under a fixed name.
+#[derive(Clone, Debug)]
+pub struct Single {
+    spec: ClusterSpec,
+}
+
+impl Single {
+    /// The cluster that `access` reaches.
+    pub fn new(name: ClusterName, access: impl Into<Access>) -> Self {
+        Self {
+            spec: ClusterSpec::new(name, "single", access),
+        }
+    }
+
+    /// The cluster of the current context of `$KUBECONFIG` or `~/.kube/config`, as it is now.
+    ///
+    /// Blocks for the files.
+    pub fn current_context(name: ClusterName) -> Result<Self, Rejected> {
+        Ok(Self::new(name, Connection::from_default_kubeconfig(None)?))
+    }
+}
+
+impl Provider for Single {
+    fn name(&self) -> &'static str {
+        "single"
+    }
+
+    fn changes(self: Arc<Self>) -> BoxStream<'static, Change> {
+        let all = [Change::Upsert(self.spec.clone()), Change::Synced];
+        stream::iter(all).chain(stream::pending()).boxed()
+    }
+}

@@ -1,0 +1,404 @@
+//! One lane per target cluster and the order in which they are served: two-list round robin in each priority.
+use std::num::NonZeroU32;
+
+use super::config::PRIORITIES;
+use super::counters::LaneCounters;
+use super::slab::{Chain, List, NIL, Slab};
+
+/// One life of one cluster in one queue; never used again, so what names an ended lane is told apart from its successor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Lane {
+    pub(super) slot: u32,
+    pub(super) life: u32,
+}
+
+impl Lane {
+    pub(in super::super) fn slot(self) -> u32 {
+        self.slot
+    }
+}
+
+/// Where a lane stands in the ring of one priority.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// Nothing ready.
+    Out,
+    /// Newly active: served before the old ones, once.
+    New,
+    /// Served in turn; a lane that ran empty stays for one turn, so that running empty on purpose gains nothing.
+    Old,
+    /// Not to be served now: paused, ended or at its cap.
+    Parked,
+}
+
+/// The ready keys of one lane in one priority.
+pub(super) struct Fifo {
+    pub(super) keys: List,
+    len: u32,
+    place: Place,
+    prev: u32,
+    next: u32,
+    /// What it may still be served in this turn; at least one while in a ring.
+    credit: u32,
+}
+
+impl Fifo {
+    const EMPTY: Self = Self {
+        keys: List::EMPTY,
+        len: 0,
+        place: Place::Out,
+        prev: NIL,
+        next: NIL,
+        credit: 0,
+    };
+}
+
+pub(super) struct LaneState {
+    pub(super) fifos: [Fifo; PRIORITIES],
+    /// Records with this target, and those with this home and another target.
+    pub(super) targets: List,
+    pub(super) homes: List,
+    pub(super) life: u32,
+    weight: u32,
+    ready: u32,
+    pub(super) delayed: u32,
+    pub(super) running: u32,
+    /// Running items with this target or home.
+    pub(super) busy: u32,
+    pub(super) dispatched: u64,
+    paused: bool,
+    pub(super) ended: bool,
+}
+
+impl LaneState {
+    fn new(life: u32, weight: u32) -> Self {
+        Self {
+            fifos: [Fifo::EMPTY; PRIORITIES],
+            targets: List::EMPTY,
+            homes: List::EMPTY,
+            life,
+            weight,
+            ready: 0,
+            delayed: 0,
+            running: 0,
+            busy: 0,
+            dispatched: 0,
+            paused: true,
+            ended: false,
+        }
+    }
+
+    fn blocked(&self, cap: u32) -> bool {
+        self.paused || self.ended || self.running >= cap
+    }
+
+    /// How many of its ready keys could start now.
+    fn open(&self, cap: u32) -> u64 {
+        if self.blocked(cap) {
+            0
+        } else {
+            u64::from(self.ready.min(cap - self.running))
+        }
+    }
+
+    pub(super) fn counters(&self) -> LaneCounters {
+        LaneCounters {
+            ready: self.ready as usize,
+            delayed: self.delayed as usize,
+            running: self.running as usize,
+            dispatched: self.dispatched,
+            paused: self.paused,
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Ring {
+    new: List,
+    old: List,
+}
+
+/// All lanes and, per priority, the ring of those to be served.
+pub(super) struct Lanes {
+    pub(super) slots: Vec<LaneState>,
+    free: Vec<u32>,
+    rings: [Ring; PRIORITIES],
+    pub(super) ready: [usize; PRIORITIES],
+    /// Sum over all lanes of what could start now, permits aside.
+    pub(super) open: u64,
+    pub(super) engaged: u32,
+    lane_cap: u32,
+}
+
+impl Lanes {
+    pub(super) fn new(lane_cap: u32) -> Self {
+        let ring = Ring {
+            new: List::EMPTY,
+            old: List::EMPTY,
+        };
+        Self {
+            slots: Vec::new(),
+            free: Vec::new(),
+            rings: [ring; PRIORITIES],
+            ready: [0; PRIORITIES],
+            open: 0,
+            engaged: 0,
+            lane_cap,
+        }
+    }
+
+    pub(super) fn heap_bytes(&self) -> usize {
+        self.slots.capacity() * size_of::<LaneState>() + self.free.capacity() * size_of::<u32>()
+    }
+
+    pub(super) fn get(&self, lane: Lane) -> Option<&LaneState> {
+        self.slots
+            .get(lane.slot as usize)
+            .filter(|state| state.life == lane.life)
+    }
+
+    pub(super) fn is_live(&self, lane: Lane) -> bool {
+        self.get(lane).is_some_and(|state| !state.ended)
+    }
+
+    pub(super) fn at(&self, slot: u32) -> &LaneState {
+        &self.slots[slot as usize]
+    }
+
+    pub(super) fn at_mut(&mut self, slot: u32) -> &mut LaneState {
+        &mut self.slots[slot as usize]
+    }
+
+    pub(super) fn lane(&self, slot: u32) -> Lane {
+        Lane {
+            slot,
+            life: self.at(slot).life,
+        }
+    }
+
+    pub(super) fn engage(&mut self, weight: NonZeroU32) -> Lane {
+        let slot = if let Some(slot) = self.free.pop() {
+            let life = self.at(slot).life;
+            *self.at_mut(slot) = LaneState::new(life, weight.get());
+            slot
+        } else {
+            self.slots.push(LaneState::new(0, weight.get()));
+            u32::try_from(self.slots.len() - 1).expect("four billion lanes do not fit into memory")
+        };
+        self.engaged += 1;
+        self.refit();
+        self.lane(slot)
+    }
+
+    /// Nothing of the lane is served from now on.
+    pub(super) fn end(&mut self, slot: u32) {
+        self.change(slot, |lane| lane.ended = true);
+        self.leave_rings(slot);
+        self.engaged -= 1;
+        self.refit();
+    }
+
+    /// Lets the slot of an ended lane be used again, under another life, once no record names it.
+    pub(super) fn reap(&mut self, slot: u32) {
+        let lane = self.at_mut(slot);
+        if lane.ended && lane.targets.is_empty() && lane.homes.is_empty() {
+            lane.life = lane.life.wrapping_add(1);
+            self.free.push(slot);
+        }
+    }
+
+    pub(super) fn pause(&mut self, slot: u32) {
+        self.change(slot, |lane| lane.paused = true);
+        self.leave_rings(slot);
+    }
+
+    pub(super) fn resume(&mut self, slot: u32) {
+        self.change(slot, |lane| lane.paused = false);
+        self.unpark(slot, Place::New);
+    }
+
+    pub(super) fn start(&mut self, slot: u32) {
+        self.change(slot, |lane| lane.running += 1);
+        self.at_mut(slot).dispatched += 1;
+    }
+
+    pub(super) fn finish(&mut self, slot: u32) {
+        self.change(slot, |lane| lane.running -= 1);
+        self.unpark(slot, Place::Old);
+    }
+
+    /// Appends a record to the list of its lane and priority.
+    pub(super) fn enqueue<O>(&mut self, slab: &mut Slab<O>, i: u32) {
+        let (slot, ring) = (slab[i].target, slab[i].priority.ring());
+        self.change(slot, |lane| lane.ready += 1);
+        self.ready[ring] += 1;
+        let cap = self.cap();
+        let lane = self.at_mut(slot);
+        let fifo = &mut lane.fifos[ring];
+        slab.push_back(&mut fifo.keys, Chain::Queue, i);
+        fifo.len += 1;
+        if fifo.place == Place::Out {
+            if lane.blocked(cap) {
+                lane.fifos[ring].place = Place::Parked;
+            } else {
+                lane.fifos[ring].credit = lane.weight;
+                self.link(slot, ring, Place::New);
+            }
+        }
+    }
+
+    /// Takes a record out of the list of its lane and priority; the lane keeps its turn.
+    pub(super) fn dequeue<O>(&mut self, slab: &mut Slab<O>, i: u32) {
+        let (slot, ring) = (slab[i].target, slab[i].priority.ring());
+        self.change(slot, |lane| lane.ready -= 1);
+        self.ready[ring] -= 1;
+        let fifo = &mut self.at_mut(slot).fifos[ring];
+        slab.unlink(&mut fifo.keys, Chain::Queue, i);
+        fifo.len -= 1;
+    }
+
+    /// The lane whose turn it is in `ring`; it has something ready and may run it.
+    pub(super) fn turn(&mut self, ring: usize) -> Option<u32> {
+        loop {
+            let Ring { new, old } = self.rings[ring];
+            let slot = if new.is_empty() { old.head } else { new.head };
+            if slot == NIL {
+                return None;
+            }
+            let lane = self.at(slot);
+            let fifo = &lane.fifos[ring];
+            if lane.blocked(self.cap()) {
+                self.relink(slot, ring, Place::Parked);
+            } else if fifo.len > 0 {
+                return Some(slot);
+            } else if fifo.place == Place::New {
+                self.relink(slot, ring, Place::Old);
+            } else {
+                self.relink(slot, ring, Place::Out);
+            }
+        }
+    }
+
+    /// Charges the lane for one key; with its credit used up it goes to the end.
+    pub(super) fn charge(&mut self, slot: u32, ring: usize) {
+        let lane = self.at_mut(slot);
+        let weight = lane.weight;
+        let fifo = &mut lane.fifos[ring];
+        fifo.credit -= 1;
+        if fifo.credit == 0 {
+            fifo.credit = weight;
+            self.relink(slot, ring, Place::Old);
+        }
+    }
+
+    /// Whether lower priorities have something that could be served.
+    pub(super) fn backlogged(&self, ring: usize) -> bool {
+        let lists = &self.rings[ring];
+        self.ready[ring] > 0 && !(lists.new.is_empty() && lists.old.is_empty())
+    }
+
+    fn cap(&self) -> u32 {
+        if self.engaged <= 1 {
+            u32::MAX
+        } else {
+            self.lane_cap
+        }
+    }
+
+    /// Changes a lane and keeps `open` the sum it is.
+    fn change(&mut self, slot: u32, change: impl FnOnce(&mut LaneState)) {
+        let cap = self.cap();
+        let lane = &mut self.slots[slot as usize];
+        let before = lane.open(cap);
+        change(lane);
+        self.open = self.open + lane.open(cap) - before;
+    }
+
+    /// After the number of engaged lanes has changed: one alone has no cap.
+    fn refit(&mut self) {
+        if self.engaged > 2 {
+            return;
+        }
+        let cap = self.cap();
+        self.open = self.slots.iter().map(|lane| lane.open(cap)).sum();
+        if self.engaged == 1 {
+            for slot in 0..u32::try_from(self.slots.len()).expect("slots are numbered in 32 bits") {
+                self.unpark(slot, Place::Old);
+            }
+        }
+    }
+
+    fn unpark(&mut self, slot: u32, to: Place) {
+        if self.at(slot).blocked(self.cap()) {
+            return;
+        }
+        for ring in 0..PRIORITIES {
+            let lane = self.at_mut(slot);
+            let weight = lane.weight;
+            let fifo = &mut lane.fifos[ring];
+            if fifo.place != Place::Parked {
+                continue;
+            }
+            if fifo.len == 0 {
+                fifo.place = Place::Out;
+            } else {
+                if to == Place::New || fifo.credit == 0 {
+                    fifo.credit = weight;
+                }
+                self.link(slot, ring, to);
+            }
+        }
+    }
+
+    fn leave_rings(&mut self, slot: u32) {
+        for ring in 0..PRIORITIES {
+            if matches!(self.at(slot).fifos[ring].place, Place::New | Place::Old) {
+                self.relink(slot, ring, Place::Parked);
+            }
+        }
+    }
+
+    fn relink(&mut self, slot: u32, ring: usize, to: Place) {
+        let (prev, next, from) = {
+            let fifo = &self.at(slot).fifos[ring];
+            (fifo.prev, fifo.next, fifo.place)
+        };
+        if prev == NIL {
+            self.list(ring, from).head = next;
+        } else {
+            self.at_mut(prev).fifos[ring].next = next;
+        }
+        if next == NIL {
+            self.list(ring, from).tail = prev;
+        } else {
+            self.at_mut(next).fifos[ring].prev = prev;
+        }
+        if matches!(to, Place::New | Place::Old) {
+            self.link(slot, ring, to);
+        } else {
+            self.at_mut(slot).fifos[ring].place = to;
+        }
+    }
+
+    fn link(&mut self, slot: u32, ring: usize, to: Place) {
+        let tail = std::mem::replace(&mut self.list(ring, to).tail, slot);
+        let fifo = &mut self.at_mut(slot).fifos[ring];
+        fifo.place = to;
+        fifo.prev = tail;
+        fifo.next = NIL;
+        if tail == NIL {
+            self.list(ring, to).head = slot;
+        } else {
+            self.at_mut(tail).fifos[ring].next = slot;
+        }
+    }
+
+    fn list(&mut self, ring: usize, place: Place) -> &mut List {
+        let lists = &mut self.rings[ring];
+        if place == Place::New {
+            &mut lists.new
+        } else {
+            &mut lists.old
+        }
+    }
+}

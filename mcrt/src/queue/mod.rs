@@ -1,0 +1,232 @@
+//! The fair queue: a lane per cluster, three priorities, caps, delays and backoff, and one record per key.
+//!
+//! A key is (home, target, object): the object with the cluster it lives in, and the cluster where the work goes.
+//! It is queued in its target's lane, and goes when either cluster's lane is purged.
+//!
+//! # Guarantees
+//! - At most one item of a key is out at a time; a key added while it is out runs once more after it.
+//! - Every add is followed by a run that begins after it, unless a lane it names ends or the queue closes.
+//! - Of several delays of one key the earliest wins; merging never lowers its priority.
+//! - Two lanes of equal weight that both have work of one priority and are below their caps are served alike,
+//!   to within two items. A lane that newly has work is served next, whatever the others' backlog.
+//! - Each lower priority is served at least once in nine while it has work.
+//! - No lane has more items out than its cap, all lanes together no more than there are permits.
+//! - Nothing of a lane is handed out after its purge returns.
+//!
+//! # Assumptions
+//! Hashing and comparing objects does not panic and does not call the queue: comparing happens under its lock.
+mod core;
+mod item;
+#[cfg(test)]
+mod tests;
+mod wait;
+
+use std::fmt;
+use std::hash::Hash;
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+use self::core::{Addition, Gate, Step};
+use self::wait::{Idle, Pop};
+
+pub use self::core::{Backoff, Lane, LaneCounters, Outcome, Priority, Purged, QueueCounters, QueueSettings};
+pub use self::item::Item;
+
+/// Keys removed or added in one hold of the lock.
+const BATCH: usize = 4096;
+
+/// The queue of one controller; clones share it.
+pub struct FairQueue<O> {
+    shared: Arc<Shared<O>>,
+}
+
+struct Shared<O> {
+    gate: Mutex<Gate<O>>,
+    hasher: ahash::RandomState,
+    /// Time zero of the core.
+    base: Instant,
+}
+
+impl<O> Shared<O> {
+    fn now(&self) -> u64 {
+        u64::try_from(self.base.elapsed().as_micros()).unwrap_or(u64::MAX)
+    }
+
+    fn instant(&self, micros: u64) -> Instant {
+        self.base + Duration::from_micros(micros)
+    }
+
+    fn finish(&self, index: u32, own: Priority, outcome: Outcome) {
+        let now = self.now();
+        let (freed, wakes) = self.gate.lock().finish(now, index, own, outcome);
+        wakes.wake();
+        drop(freed);
+    }
+}
+
+impl<O> FairQueue<O>
+where
+    O: Clone + Eq + Hash + Send + Sync + 'static,
+{
+    /// An empty queue without lanes.
+    pub fn new(settings: QueueSettings) -> Self {
+        let shared = Shared {
+            gate: Mutex::new(Gate::new(settings)),
+            hasher: ahash::RandomState::new(),
+            base: Instant::now(),
+        };
+        Self {
+            shared: Arc::new(shared),
+        }
+    }
+
+    /// Starts a lane, paused; it is served `weight` items in its turn.
+    pub fn engage(&self, weight: NonZeroU32) -> Lane {
+        let (lane, wakes) = self.shared.gate.lock().engage(weight);
+        wakes.wake();
+        lane
+    }
+
+    /// Hands out the lane's keys from now on.
+    pub fn resume(&self, lane: Lane) {
+        let wakes = self.shared.gate.lock().resume(lane);
+        wakes.wake();
+    }
+
+    /// Keeps the lane's keys, each once, and hands out none; what runs is not touched.
+    pub fn pause(&self, lane: Lane) {
+        self.shared.gate.lock().pause(lane);
+    }
+
+    /// Ends the lane: drops its keys, as home or target, whether ready, delayed or backing off.
+    ///
+    /// Later adds that name it are ignored. Items that run are released when they are done.
+    pub fn purge(&self, lane: Lane) -> Purged {
+        let wakes = self.shared.gate.lock().end(lane);
+        wakes.wake();
+        let (mut removed, mut freed) = (0, Vec::new());
+        loop {
+            freed.reserve(BATCH);
+            let more = self.shared.gate.lock().purge_some(lane, BATCH, &mut freed);
+            removed += freed.len();
+            // Objects are dropped here, between two holds of the lock.
+            freed.clear();
+            if !more {
+                return self.shared.gate.lock().purged(lane, removed);
+            }
+        }
+    }
+
+    /// Adds a key, to run as soon as its turn comes.
+    pub fn add(&self, home: Lane, target: Lane, object: O, priority: Priority) {
+        self.insert(home, target, object, priority, None);
+    }
+
+    /// Adds a key, to run after `delay`, or earlier if it is added again for an earlier time.
+    pub fn add_after(&self, home: Lane, target: Lane, object: O, priority: Priority, delay: Duration) {
+        self.insert(home, target, object, priority, Some(delay));
+    }
+
+    /// Adds many keys under one lock, such as a page of a list.
+    pub fn add_all(&self, keys: impl IntoIterator<Item = (Lane, Lane, O)>, priority: Priority) {
+        let mut keys = keys.into_iter().peekable();
+        while keys.peek().is_some() {
+            let some = keys.by_ref().take(BATCH);
+            let mut batch: Vec<_> = some
+                .map(|(home, target, object)| self.addition(home, target, object))
+                .collect();
+            let now = self.shared.now();
+            let wakes = self.shared.gate.lock().add(now, &mut batch, priority, None);
+            wakes.wake();
+        }
+    }
+
+    /// Resets the failures of a key, since what carries its name is another object now.
+    pub fn forget(&self, home: Lane, target: Lane, object: &O) {
+        let hash = self.hash(home, target, object);
+        self.shared.gate.lock().forget(home, target, object, hash);
+    }
+
+    /// Waits for the next item; `None` once the queue is closed.
+    ///
+    /// Safe to cancel: no item is lost, and a wake-up it had passes on to another waiter.
+    pub async fn pop(&self) -> Option<Item<O>> {
+        Pop::new(&self.shared).await
+    }
+
+    /// The next item, if one can start now.
+    pub fn try_pop(&self) -> Option<Item<O>> {
+        loop {
+            let now = self.shared.now();
+            let (step, wakes) = self.shared.gate.lock().try_pop(now);
+            wakes.wake();
+            match step {
+                Step::Item(popped) => return Some(Item::new(Arc::clone(&self.shared), popped)),
+                Step::Again => {}
+                Step::Closed | Step::Wait(_) => return None,
+            }
+        }
+    }
+
+    /// Ignores adds and hands out nothing from now on; whoever waits gets `None`.
+    pub fn close(&self) {
+        let wakes = self.shared.gate.lock().close();
+        wakes.wake();
+    }
+
+    /// What the queue holds and has done.
+    pub fn counters(&self) -> QueueCounters {
+        self.shared.gate.lock().counters()
+    }
+
+    /// What a lane holds and has done; `None` once it has ended and nothing of it runs.
+    pub fn lane_counters(&self, lane: Lane) -> Option<LaneCounters> {
+        self.shared.gate.lock().lane_counters(lane)
+    }
+
+    /// Waits until no item that names the lane, as home or target, is out.
+    pub async fn idle(&self, lane: Lane) {
+        Idle::new(&self.shared, lane).await;
+    }
+
+    fn insert(&self, home: Lane, target: Lane, object: O, priority: Priority, delay: Option<Duration>) {
+        let mut addition = self.addition(home, target, object);
+        let now = self.shared.now();
+        let wakes = self.shared.gate.lock().add(now, [&mut addition], priority, delay);
+        wakes.wake();
+    }
+
+    fn addition(&self, home: Lane, target: Lane, object: O) -> Addition<O> {
+        let hash = self.hash(home, target, &object);
+        Addition {
+            home,
+            target,
+            object: Some(object),
+            hash,
+        }
+    }
+
+    fn hash(&self, home: Lane, target: Lane, object: &O) -> u64 {
+        self.shared.hasher.hash_one((home.slot(), target.slot(), object))
+    }
+}
+
+impl<O> Clone for FairQueue<O> {
+    fn clone(&self) -> Self {
+        Self {
+            shared: Arc::clone(&self.shared),
+        }
+    }
+}
+
+impl<O> fmt::Debug for FairQueue<O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FairQueue")
+            .field("counters", &self.shared.gate.lock().counters())
+            .finish()
+    }
+}

@@ -1,0 +1,2 @@
+//! Tests of the queue.
+mod door;

@@ -1,0 +1,62 @@
+//! Why a program cannot start.
+use crate::{
+    connect::{ConnectError, Rejected},
+    controller::BuildError,
+};
+
+/// Why a program cannot start.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// Nothing says where clusters come from.
+    #[error("no provider: enable a provider feature such as `sim` or `file`, or write `provider = ...`")]
+    NoProvider,
+    /// The provider asked for is not part of this program.
+    #[error("there is no provider `{name}` in this program: it has {available}")]
+    UnknownProvider {
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        available: String,
+    },
+    /// Several provider features are on and none was chosen.
+    #[error("this program has several providers ({available}): choose one with `--provider NAME`")]
+    AmbiguousProvider {
+        /// What there is.
+        available: String,
+    },
+    /// A controller needs the host and none can be reached.
+    #[error(
+        "controller `{controller}` declares a kind on the host, but there is no host: say `--host in-cluster` or `--host context:NAME`"
+    )]
+    NoHost {
+        /// The controller.
+        controller: String,
+    },
+    /// The host that was asked for cannot be reached.
+    #[error("the host cannot be used: {0}")]
+    Host(#[source] Rejected),
+    /// No client can be built from a description.
+    #[error("cannot build a client: {0}")]
+    Connect(#[source] ConnectError),
+    /// `--host` is none of its forms.
+    #[error("`{0}` is no host: write `in-cluster`, `context:NAME` or `none`")]
+    InvalidHost(String),
+    /// A controller's declarations contradict each other.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+    /// Two controllers share a name.
+    #[error("two controllers are called `{name}`: give one of them another with `name = \"...\"`")]
+    DuplicateController {
+        /// The name.
+        name: String,
+    },
+    /// A provider cannot be set up.
+    #[error("provider `{name}` cannot be set up: {reason}")]
+    Provider {
+        /// The provider.
+        name: String,
+        /// Why.
+        reason: String,
+    },
+}
