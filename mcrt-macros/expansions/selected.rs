@@ -36,7 +36,7 @@ impl ::mcrt::MulticlusterController for TeamTokens {
                     .on(::mcrt::Place::Fleet)
                     .labels("app in (web, api),!canary")
                     .fields("metadata.name!=kube-root-ca.crt")
-                    .namespaces(&["team-a", "team-b"])
+                    .namespaces(["team-a", "team-b"])
                     .predicate(::mcrt::predicate::generation_or_finalizers),
             );
         wiring

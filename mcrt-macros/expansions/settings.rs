@@ -41,14 +41,14 @@ impl ::mcrt::MulticlusterController for TeamTokens {
         wiring.timeout(::mcrt::__private::Duration::from_millis(1500u64));
         wiring.field_manager("mcrt.dev/tokens");
         wiring
-            .error_policy(
-                <::mcrt::Backoff as ::core::default::Default>::default()
-                    .initial(::mcrt::__private::Duration::from_millis(1000u64))
-                    .max(::mcrt::__private::Duration::from_millis(3600000u64))
-                    .factor(2f64)
-                    .jitter(false)
-                    .retries(5u32),
-            );
+            .error_policy(::mcrt::Backoff {
+                initial: ::mcrt::__private::Duration::from_millis(1000u64),
+                max: ::mcrt::__private::Duration::from_millis(3600000u64),
+                factor: 2f64,
+                jitter: false,
+                retries: ::mcrt::__private::Option::Some(5u32),
+                ..<::mcrt::Backoff as ::core::default::Default>::default()
+            });
     }
 }
 impl ::mcrt::__private::Homed for TeamTokens {

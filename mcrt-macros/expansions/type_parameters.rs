@@ -48,30 +48,26 @@ where
         todo!()
     }
 }
-#[automatically_derived]
-impl ::mcrt::Reconciler for TeamTokens<T> {
-    type Object = ConfigMap;
+::core::compile_error! {
+    "a controller with type parameters is not available yet"
+}
+impl<T: Sign> ::mcrt::Reconciler for TeamTokens<T>
+where
+    Self: ::mcrt::__private::Send + ::mcrt::__private::Sync + 'static,
+    T: Clone,
+{
+    type Object = ::mcrt::__private::Unresolved;
     fn reconcile(
         &self,
-        object: ::mcrt::__private::Arc<Self::Object>,
-        cx: ::mcrt::Context<Self>,
+        _: ::mcrt::__private::Arc<Self::Object>,
+        _: ::mcrt::Context<Self>,
     ) -> impl ::mcrt::__private::Future<
         Output = ::mcrt::Result<::mcrt::Action>,
     > + ::mcrt::__private::Send {
-        async move {
-            <Result<
-                Action,
-            > as ::mcrt::__private::Outcome>::outcome(
-                ::mcrt::__private::send(<TeamTokens<T>>::reconcile(self, object, cx))
-                    .await,
-            )
-        }
+        async { ::core::unreachable!() }
     }
 }
-const _: fn() = || {
-    fn controller<
-        C: ::mcrt::MulticlusterController,
-        K: ::mcrt::__private::SameKind<C::For>,
-    >() {}
-    controller::<TeamTokens<T>, ConfigMap>();
-};
+impl<T: Sign> ::mcrt::__private::BrokenHandlers for TeamTokens<T>
+where
+    T: Clone,
+{}

@@ -50,7 +50,7 @@ use proc_macro::TokenStream;
 /// | `resync = "10h"` | reconcile everything again this often | never |
 /// | `timeout = "1m"` | how long one reconcile may take | 5 minutes |
 /// | `field_manager = "tokens"` | the field manager of what is applied | the controller's name |
-/// | `error_policy(initial = "1s", max = "5m")` | how the delay after errors grows | see `mcrt::Backoff` |
+/// | `error_policy(initial = "1s", max = "5m")` | how the delay after errors grows | from 1 second to 5 minutes |
 /// | `crate = ::facade::mcrt` | where mcrt is, if it is not `::mcrt`; the block needs it too | `::mcrt` |
 ///
 /// `owns`, `watches` and `uses` may be repeated. With options, a kind goes into parentheses:
@@ -71,9 +71,9 @@ use proc_macro::TokenStream;
 /// | --- | --- | --- |
 /// | `initial = "1s"` | the first delay | required |
 /// | `max = "5m"` | the longest delay | required |
-/// | `factor = 2.0` | how much longer each delay is than the one before | see `mcrt::Backoff` |
-/// | `jitter`, `jitter = false` | whether delays are spread | see `mcrt::Backoff` |
-/// | `retries = 10` | how many attempts to make before giving up | no limit |
+/// | `factor = 1.5` | how much longer each delay is than the one before | 2 |
+/// | `jitter = false` | whether delays are spread, so that objects which failed together do not return together | `true` |
+/// | `retries = 10` | how often a failing object is tried again before it is given up | no limit |
 ///
 /// Durations are a number and `ms`, `s`, `m` or `h`. Selectors, names, counts and durations are literals: they are
 /// checked while compiling.

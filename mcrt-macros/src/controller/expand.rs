@@ -134,7 +134,7 @@ fn watch(decl: &Declaration, krate: &Path, stored: &TokenStream) -> TokenStream 
     let labels = decl.labels.iter().map(|selector| quote!(.labels(#selector)));
     let fields = decl.fields.iter().map(|selector| quote!(.fields(#selector)));
     let namespaces = &decl.namespaces;
-    let namespaces = (!namespaces.is_empty()).then(|| quote!(.namespaces(&[#(#namespaces),*])));
+    let namespaces = (!namespaces.is_empty()).then(|| quote!(.namespaces([#(#namespaces),*])));
     let predicate = decl.predicate.iter().map(|predicate| {
         let function = predicate.tokens(krate);
         quote!(.predicate(#function))
@@ -179,12 +179,21 @@ fn setting_steps(model: &Model, p: &TokenStream) -> Vec<TokenStream> {
 
 fn backoff(backoff: &Backoff, krate: &Path, p: &TokenStream) -> TokenStream {
     let (initial, max) = (duration(backoff.initial, p), duration(backoff.max, p));
-    let factor = backoff.factor.iter().map(|factor| quote!(.factor(#factor)));
-    let jitter = backoff.jitter.iter().map(|jitter| quote!(.jitter(#jitter)));
-    let retries = backoff.retries.iter().map(|retries| quote!(.retries(#retries)));
+    let factor = backoff.factor.iter().map(|factor| quote!(factor: #factor,));
+    let jitter = backoff.jitter.iter().map(|jitter| quote!(jitter: #jitter,));
+    let retries = backoff
+        .retries
+        .iter()
+        .map(|retries| quote!(retries: #p::Option::Some(#retries),));
     quote! {
-        <#krate::Backoff as ::core::default::Default>::default()
-            .initial(#initial).max(#max) #(#factor)* #(#jitter)* #(#retries)*
+        #krate::Backoff {
+            initial: #initial,
+            max: #max,
+            #(#factor)*
+            #(#jitter)*
+            #(#retries)*
+            ..<#krate::Backoff as ::core::default::Default>::default()
+        }
     }
 }
 
@@ -262,16 +271,16 @@ fn declared(ident: &Ident, model: &Model, p: &TokenStream) -> TokenStream {
 /// Bounds that the user's own types must meet, with their spans.
 fn checks(ident: &Ident, model: &Model, p: &TokenStream) -> TokenStream {
     let krate = &model.krate;
-    let owner: &Type = &model.primary.ty;
-    let owned = model.owned.iter().map(|owned| {
-        let ty = &owned.ty;
-        quote_spanned!(ty.span()=> owned::<#ty, #owner>();)
+    let primary: &Type = &model.primary.ty;
+    let pairs = model.owned.iter().map(|decl| {
+        let ty = &decl.ty;
+        quote_spanned!(ty.span()=> owned::<#ty, #primary>();)
     });
     let owned = (!model.owned.is_empty()).then(|| {
         quote! {
             const _: fn() = || {
                 fn owned<K: #p::OwnedBy<O>, O>() {}
-                #(#owned)*
+                #(#pairs)*
             };
         }
     });

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::names::without_self;
 use proc_macro2::{Ident, Span, TokenStream};
-use quote::{quote, quote_spanned};
+use quote::{ToTokens, quote, quote_spanned};
 use syn::{Path, Type, ext::IdentExt, spanned::Spanned};
 
 /// Everything after the block.
@@ -150,11 +150,10 @@ pub(super) fn constants(self_ty: &Type, indexes: &[Index], krate: &Path) -> Toke
             name,
         } = index;
         // The key as written leaves the check of the bound, and its error, to the registration alone.
-        let key = if let Some(key) = index.key() {
-            quote!(#key)
-        } else {
-            quote_spanned!(output.span()=> <#output as #krate::__private::IndexKeys>::Key)
-        };
+        let key = index.key().map_or_else(
+            || quote_spanned!(output.span()=> <#output as #krate::__private::IndexKeys>::Key),
+            ToTokens::to_token_stream,
+        );
         let doc = format!("The index that [`{name}`](Self::{name}) computes.");
         quote! {
             #[doc = #doc]
