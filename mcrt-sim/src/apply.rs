@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::admit::prune_nulls;
 use crate::fields::{self, Elem, FieldSet, Path};
 use crate::managed::{self, Entry, Writer};
 use crate::object::{Object, ObjectKey, meta_mut, object_mut};
+use crate::prepare::prune_nulls;
 use crate::schema::{ListType, list_type};
 use crate::status::Status;
 use crate::store::Store;

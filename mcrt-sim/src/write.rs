@@ -9,6 +9,7 @@ use crate::kinds::{Kind, Version};
 use crate::lifecycle::Work;
 use crate::managed::{self, Writer};
 use crate::object::{Object, ObjectKey, meta_mut, now};
+use crate::prepare;
 use crate::status::Status;
 use crate::store::Store;
 
@@ -126,7 +127,7 @@ impl Store {
                 &name,
             ));
         }
-        admit::prepare_new(target, &mut value);
+        prepare::prepare_new(target, &mut value);
         if !options.apply {
             meta_mut(&mut value).remove("managedFields");
             managed::record_update(None, &mut value, &options.writer(target));
@@ -174,19 +175,19 @@ impl Store {
         let name = &*old.key.name;
         admit::check_preconditions(target, old, &value)?;
         let before = target.thaw(old);
-        admit::keep_server_fields(target, &before, &mut value, options);
-        admit::normalise(target, &mut value);
+        prepare::keep_server_fields(target, &before, &mut value, options);
+        prepare::normalise(target, &mut value);
         if old.deleting && admit::adds_finalizers(&before, &value) {
             let why = "Forbidden: no new finalizers can be added if the object is being deleted";
             return Err(target.invalid(name, "metadata.finalizers", why));
         }
-        if admit::same_content(&before, &value, options.apply) {
+        if prepare::same_content(&before, &value, options.apply) {
             return Ok(Arc::clone(old));
         }
         if !options.apply {
             managed::record_update(Some(&before), &mut value, &options.writer(target));
         }
-        if target.kind.generation && !options.status && admit::desired_differs(target, &before, &value) {
+        if target.kind.generation && !options.status && prepare::desired_differs(target, &before, &value) {
             let generation = before["metadata"]["generation"].as_u64().unwrap_or_default() + 1;
             meta_mut(&mut value).insert("generation".into(), generation.into());
         }

@@ -1,4 +1,5 @@
 //! Lists and watches as kube's client and watcher see them.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests, helpers included")]
 
 mod common;
 
@@ -26,7 +27,7 @@ fn fill(server: &Server, count: usize) {
     }
 }
 
-/// The root CA's ConfigMap is in every namespace.
+/// The root CA's `ConfigMap` is in every namespace.
 const OWN: usize = 1;
 
 #[tokio::test]
