@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::object::{Object, meta_mut, name_suffix};
+use crate::selector::{label_key, label_value};
 use crate::status::Status;
 use crate::write::Target;
 
@@ -35,7 +36,21 @@ pub(crate) fn admit(
             metadata.remove("namespace");
         }
     }
-    check_shape(metadata)
+    check_shape(metadata)?;
+    check_labels(target, metadata)
+}
+
+fn check_labels(target: &Target, metadata: &Map<String, Value>) -> Result<(), Status> {
+    let labels = metadata.get("labels").and_then(Value::as_object);
+    for (key, value) in labels.into_iter().flatten() {
+        let value = value.as_str().unwrap_or_default();
+        let wrong = label_key(Some(key)).and_then(|_| label_value(value)).err();
+        if let Some(wrong) = wrong {
+            let name = metadata.get("name").and_then(Value::as_str).unwrap_or_default();
+            return Err(target.invalid(name, "metadata.labels", &format!("Invalid value: {wrong}")));
+        }
+    }
+    Ok(())
 }
 
 /// Requires a field to be what the path says; fills it in where it may be left out.
@@ -51,7 +66,7 @@ fn complete(
         .filter(|given| !given.is_empty())
     {
         Some(given) if given != expected => Err(Status::bad_request(format!(
-            "the {field} of the provided object ({given}) does not match the {field} sent on the request ({expected})"
+            "the {field} of the provided object does not match the {field} sent on the request ({expected})"
         ))),
         Some(_) => Ok(()),
         None if optional => {
@@ -119,8 +134,8 @@ pub(crate) fn choose_name(target: &Target, value: &mut Value) -> Result<String, 
         name.bytes().all(letter)
     };
     if !valid || name.len() > 253 || (!loose && name.starts_with(['-', '.'])) || name.ends_with('/') {
-        let why = "Invalid value: a lowercase RFC 1123 subdomain is required";
-        return Err(target.invalid(&name, "metadata.name", why));
+        let why = format!("Invalid value: \"{name}\": a lowercase RFC 1123 subdomain is required");
+        return Err(target.invalid(&name, "metadata.name", &why));
     }
     metadata.insert("name".into(), name.clone().into());
     if target.kind.is_crd() {
@@ -138,6 +153,16 @@ fn check_crd_name(target: &Target, crd: &Value, name: &str) -> Result<(), Status
     }
     let why = format!("Invalid value: \"{name}\": must be spec.names.plural+\".\"+spec.group");
     Err(target.invalid(name, "metadata.name", &why))
+}
+
+/// Refuses a patch or an apply that names another UID; a full replacement conflicts instead.
+pub(crate) fn check_uid(target: &Target, old: &Object, value: &Value) -> Result<(), Status> {
+    let given = value["metadata"]["uid"].as_str().filter(|uid| !uid.is_empty());
+    if given.is_none_or(|given| *given == *old.uid) {
+        return Ok(());
+    }
+    let why = "Invalid value: field is immutable";
+    Err(target.invalid(&old.key.name, "metadata.uid", why))
 }
 
 /// Requires the version and the UID that a value carries to be those of the object it replaces.

@@ -1,7 +1,8 @@
 //! What the server fills in and keeps when an object is written.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
+use crate::kinds::CRDS;
 use crate::lifecycle;
 use crate::object::{field_mut, meta_mut, new_uid, now, object_mut};
 use crate::secret;
@@ -27,25 +28,46 @@ pub(crate) fn prepare_new(target: &Target, value: &mut Value) {
         object_mut(value).remove("status");
     }
     normalise(target, value);
-    default_new(target, value);
+}
+
+/// What the server adds to a new object and nobody owns.
+pub(crate) fn complete_new(target: &Target, value: &mut Value) {
+    if target.kind.is_namespace() {
+        object_mut(value).insert("spec".into(), json!({"finalizers": ["kubernetes"]}));
+        object_mut(value).insert("status".into(), json!({"phase": "Active"}));
+    } else if target.kind.is_crd() {
+        let status = lifecycle::established(value);
+        object_mut(value).insert("status".into(), status);
+    }
 }
 
 /// Defaults that other parts of a cluster rely on.
-fn default_new(target: &Target, value: &mut Value) {
+fn fill_defaults(target: &Target, value: &mut Value) {
     match &*target.kind.id {
         "namespaces" => {
             let name = value["metadata"]["name"].clone();
             let labels = object_mut(field_mut(field_mut(value, "metadata"), "labels"));
             labels.insert("kubernetes.io/metadata.name".into(), name);
-            object_mut(value).insert("spec".into(), json!({"finalizers": ["kubernetes"]}));
-            object_mut(value).insert("status".into(), json!({"phase": "Active"}));
         }
         "secrets" => {
             object_mut(value).entry("type").or_insert_with(|| "Opaque".into());
         }
-        _ if target.kind.is_crd() => {
-            let status = lifecycle::established(value);
-            object_mut(value).insert("status".into(), status);
+        CRDS => {
+            let names = object_mut(field_mut(field_mut(value, "spec"), "names"));
+            let kind = names
+                .get("kind")
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+                .to_owned();
+            names
+                .entry("singular")
+                .or_insert_with(|| kind.to_lowercase().into());
+            names
+                .entry("listKind")
+                .or_insert_with(|| format!("{kind}List").into());
+            let spec = object_mut(field_mut(value, "spec"));
+            spec.entry("conversion")
+                .or_insert_with(|| json!({"strategy": "None"}));
         }
         _ => {}
     }
@@ -56,12 +78,12 @@ pub(crate) fn normalise(target: &Target, value: &mut Value) {
     if &*target.kind.id == "secrets" {
         secret::fold_string_data(value);
     }
-    prune_nulls(value);
+    prune_nulls(target, value);
     let metadata = meta_mut(value);
     for field in ["labels", "annotations"] {
         if metadata
             .get(field)
-            .is_some_and(|map| map.as_object().is_none_or(serde_json::Map::is_empty))
+            .is_some_and(|map| map.as_object().is_none_or(Map::is_empty))
         {
             metadata.remove(field);
         }
@@ -74,16 +96,33 @@ pub(crate) fn normalise(target: &Target, value: &mut Value) {
             metadata.remove(field);
         }
     }
+    if target.kind.builtin {
+        // Typed maps that are empty are left out when they are encoded.
+        for field in ["data", "binaryData"] {
+            if value[field].as_object().is_some_and(Map::is_empty) {
+                object_mut(value).remove(field);
+            }
+        }
+    }
+    fill_defaults(target, value);
 }
 
-/// Drops null fields, as decoding into a type does.
-pub(crate) fn prune_nulls(value: &mut Value) {
+/// Drops null fields as decoding into a type does; what a custom resource says outside its metadata stays.
+pub(crate) fn prune_nulls(target: &Target, value: &mut Value) {
+    if target.kind.builtin {
+        prune(value)
+    } else {
+        prune(field_mut(value, "metadata"))
+    }
+}
+
+fn prune(value: &mut Value) {
     match value {
         Value::Object(fields) => {
             fields.retain(|_, field| !field.is_null());
-            fields.values_mut().for_each(prune_nulls);
+            fields.values_mut().for_each(prune);
         }
-        Value::Array(items) => items.iter_mut().for_each(prune_nulls),
+        Value::Array(items) => items.iter_mut().for_each(prune),
         _ => {}
     }
 }

@@ -115,9 +115,9 @@ impl Store {
             .as_str()
             .is_some_and(|version| !version.is_empty())
         {
-            return Err(Status::bad_request(
-                "resourceVersion should not be set on objects to be created",
-            ));
+            // A real server answers 500 here, without a reason.
+            let why = "resourceVersion should not be set on objects to be created";
+            return Err(Status::new(500, "", why));
         }
         let key = ObjectKey::new(&namespace, &name);
         if self.find(&target.kind, &key).is_some() {
@@ -132,6 +132,7 @@ impl Store {
             meta_mut(&mut value).remove("managedFields");
             managed::record_update(None, &mut value, &options.writer(target));
         }
+        prepare::complete_new(target, &mut value);
         if options.dry_run {
             return Ok(Arc::new(Object::freeze(value, self.version)));
         }
@@ -154,8 +155,8 @@ impl Store {
                 let why = format!(
                     "unable to create new content in namespace {namespace} because it is being terminated"
                 );
-                let cause =
-                    json!({"reason": "NamespaceTerminating", "message": why, "field": "metadata.namespace"});
+                let message = format!("namespace {namespace} is being terminated");
+                let cause = json!({"reason": "NamespaceTerminating", "message": message, "field": "metadata.namespace"});
                 Err(target.forbidden(name, &why).with_details(json!({
                     "name": name, "group": target.kind.group, "kind": target.kind.plural, "causes": [cause],
                 })))
@@ -226,7 +227,10 @@ impl Store {
             return Err(target.conflict(&key.name, why));
         }
         if target.kind.is_namespace() && matches!(&*key.name, "default" | "kube-system" | "kube-public") {
-            return Err(target.forbidden(&key.name, "this namespace may not be deleted"));
+            let details = json!({"name": &*key.name, "kind": target.kind.plural});
+            return Err(target
+                .forbidden(&key.name, "this namespace may not be deleted")
+                .with_details(details));
         }
         if options.dry_run {
             return Ok(Deleted::Gone(old));
@@ -259,7 +263,9 @@ impl Store {
             let generation = value["metadata"]["generation"].as_u64();
             let metadata = meta_mut(&mut value);
             metadata.insert("deletionTimestamp".into(), now().into());
-            metadata.insert("deletionGracePeriodSeconds".into(), 0.into());
+            if !target.kind.is_namespace() {
+                metadata.insert("deletionGracePeriodSeconds".into(), 0.into());
+            }
             if let Some(generation) = generation {
                 metadata.insert("generation".into(), (generation + 1).into());
             }
