@@ -110,9 +110,9 @@ pub(crate) fn normalise(target: &Target, value: &mut Value) {
 /// Drops null fields as decoding into a type does; what a custom resource says outside its metadata stays.
 pub(crate) fn prune_nulls(target: &Target, value: &mut Value) {
     if target.kind.builtin {
-        prune(value)
+        prune(value);
     } else {
-        prune(field_mut(value, "metadata"))
+        prune(field_mut(value, "metadata"));
     }
 }
 
