@@ -25,8 +25,8 @@ mod servers;
 mod steps;
 
 pub use hooks::{fail_kind, hang, hang_kind};
-pub use objects::{config, in_namespace, labelled, namespace, owned_by, secret, with_data};
+pub use objects::{config, deployment, in_namespace, labelled, namespace, node, owned_by, secret, with_data};
 pub use recorder::{Call, Recorder, Run, What};
-pub use running::{Running, Setup};
-pub use servers::{Sims, name};
+pub use running::{Running, Setup, alive_tasks, nothing_left};
+pub use servers::{Sims, name, spec};
 pub use steps::Holds;

@@ -17,11 +17,35 @@ pub fn secret(name: &str) -> Value {
 
 /// A namespace.
 pub fn namespace(name: &str) -> Value {
-    let mut namespace = object("Namespace", name);
-    if let Some(meta) = namespace["metadata"].as_object_mut() {
+    cluster_scoped("Namespace", name)
+}
+
+/// A node.
+pub fn node(name: &str) -> Value {
+    cluster_scoped("Node", name)
+}
+
+/// A `Deployment` of one replica in namespace `default`.
+pub fn deployment(name: &str) -> Value {
+    let mut deployment = object("Deployment", name);
+    deployment["apiVersion"] = "apps/v1".into();
+    deployment["spec"] = json!({
+        "replicas": 1,
+        "selector": { "matchLabels": { "app": name } },
+        "template": {
+            "metadata": { "labels": { "app": name } },
+            "spec": { "containers": [{ "name": "main", "image": "main" }] },
+        },
+    });
+    deployment
+}
+
+fn cluster_scoped(kind: &str, name: &str) -> Value {
+    let mut object = object(kind, name);
+    if let Some(meta) = object["metadata"].as_object_mut() {
         meta.remove("namespace");
     }
-    namespace
+    object
 }
 
 fn object(kind: &str, name: &str) -> Value {

@@ -104,12 +104,15 @@ impl<'a> Setup<'a> {
 }
 
 /// How many tasks this runtime has.
-pub(super) fn alive_tasks() -> usize {
+pub fn alive_tasks() -> usize {
     Handle::current().metrics().num_alive_tasks()
 }
 
 /// Waits until no server holds anything open and there are no more tasks than `tasks`.
-pub(super) async fn nothing_left(sims: &Sims, tasks: usize) {
+///
+/// # Panics
+/// If that does not come true within a second.
+pub async fn nothing_left(sims: &Sims, tasks: usize) {
     eventually(Duration::from_secs(1), "nothing is left", async || {
         for server in sims.all() {
             let open = server.counters();

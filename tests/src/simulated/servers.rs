@@ -113,7 +113,8 @@ impl Sims {
     }
 }
 
-fn spec(server: &Server) -> ClusterSpec {
+/// A server as a provider describes it.
+pub fn spec(server: &Server) -> ClusterSpec {
     ClusterSpec::new(name(server.name()), server.uid(), access(server))
 }
 
