@@ -7,7 +7,7 @@ use bytes::Bytes;
 use futures::Stream;
 use serde_json::{Value, json};
 
-use crate::counters::Open;
+use crate::admit::admit;
 use crate::discovery;
 use crate::list;
 use crate::object::{Object, ObjectKey};
@@ -15,7 +15,6 @@ use crate::patch::PatchType;
 use crate::request::{RequestInfo, Verb};
 use crate::server::Inner;
 use crate::status::Status;
-use crate::store::Store;
 use crate::watch;
 use crate::write::{DeleteOptions, Deleted, Propagation, Target, WriteOptions};
 
@@ -32,12 +31,7 @@ impl Answer {
     }
 }
 
-pub(crate) fn answer(
-    server: &Arc<Inner>,
-    info: &RequestInfo,
-    body: Bytes,
-    watching: Option<Open>,
-) -> Result<Answer, Status> {
+pub(crate) fn answer(server: &Arc<Inner>, info: &RequestInfo, body: &[u8]) -> Result<Answer, Status> {
     if info.verb() == Verb::Raw {
         return discovery::answer(server, info);
     }
@@ -49,7 +43,7 @@ pub(crate) fn answer(
     match info.verb() {
         Verb::List => list::list(server, &target, info).map(|list| Answer::Json(200, list)),
         Verb::Watch => {
-            let events = watch::watch(server, target, info, watching)?;
+            let events = watch::watch(server, target, info)?;
             Ok(Answer::Events(Box::pin(events)))
         }
         Verb::Get => {
@@ -58,11 +52,11 @@ pub(crate) fn answer(
             let found = found.ok_or_else(|| target.not_found(&key.name))?;
             Ok(one(200, &target, info, &found))
         }
-        Verb::Create => create(server, &target, info, &body),
-        Verb::Update => update(server, &target, info, &body),
-        Verb::Patch => patch(server, &target, info, &body),
-        Verb::Delete => delete(server, &target, info, &body),
-        Verb::DeleteCollection => delete_collection(server, &target, info, &body),
+        Verb::Create => create(server, &target, info, body),
+        Verb::Update => update(server, &target, info, body),
+        Verb::Patch => patch(server, &target, info, body),
+        Verb::Delete => delete(server, &target, info, body),
+        Verb::DeleteCollection => delete_collection(server, &target, info, body),
         Verb::Raw => Ok(page_not_found()),
     }
 }
@@ -150,14 +144,14 @@ fn parse(body: &[u8]) -> Result<Value, Status> {
 
 fn create(server: &Inner, target: &Target, info: &RequestInfo, body: &[u8]) -> Result<Answer, Status> {
     let mut value = parse(body)?;
-    Store::admit(target, info.namespace(), None, &mut value)?;
+    admit(target, info.namespace(), None, &mut value)?;
     let object = server.store().create(target, value, &options(info)?)?;
     Ok(one(201, target, info, &object))
 }
 
 fn update(server: &Inner, target: &Target, info: &RequestInfo, body: &[u8]) -> Result<Answer, Status> {
     let mut value = parse(body)?;
-    Store::admit(target, info.namespace(), info.name(), &mut value)?;
+    admit(target, info.namespace(), info.name(), &mut value)?;
     let key = key(info);
     let mut store = server.store();
     let old = store
@@ -192,7 +186,7 @@ fn patch(server: &Inner, target: &Target, info: &RequestInfo, body: &[u8]) -> Re
             why,
         ));
     }
-    Store::admit(target, info.namespace(), info.name(), &mut value)?;
+    admit(target, info.namespace(), info.name(), &mut value)?;
     let applied = server
         .store()
         .apply(target, &key, value, &options(info)?, info.flag("force"));

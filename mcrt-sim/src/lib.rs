@@ -12,6 +12,7 @@
 //! paused time. A [`Fleet`] is a host and members that join and leave. Faults are injected by a hook that
 //! returns a [`Verdict`].
 
+mod admit;
 mod answer;
 mod apply;
 mod body;

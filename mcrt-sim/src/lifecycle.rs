@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use crate::admit::{finalizers, is_held};
 use crate::kinds::CRDS;
 use crate::object::{Object, ObjectKey, field_mut, meta_mut, now, object_mut};
 use crate::store::Store;
-use crate::write::{Propagation, Target, WriteOptions, finalizers, is_held};
+use crate::write::{Propagation, Target, WriteOptions};
 
 /// A consequence of a write. Worked off in order before the write's lock is released.
 pub(crate) enum Work {

@@ -1,5 +1,7 @@
 //! `metadata.managedFields`: who last wrote which field, by which operation.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use crate::fields::{self, Elem, FieldSet};
@@ -94,7 +96,7 @@ pub(crate) fn write(value: &mut Value, entries: &[Entry]) {
 /// Gives the fields that an update has changed to its writer, and takes them from all others.
 pub(crate) fn record_update(before: Option<&Value>, after: &mut Value, writer: &Writer<'_>) {
     let leaves = FieldSet::of(after, writer.builtin);
-    let changed: Vec<_> = match before {
+    let changed: BTreeSet<_> = match before {
         Some(before) => leaves
             .0
             .iter()
@@ -116,7 +118,7 @@ pub(crate) fn record_update(before: Option<&Value>, after: &mut Value, writer: &
                 entry.fields.0.extend(changed);
                 entry.time = now();
             }
-            None => entries.push(Entry::new(writer, false, FieldSet(changed.into_iter().collect()))),
+            None => entries.push(Entry::new(writer, false, FieldSet(changed))),
         }
     }
     write(after, &entries);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use json_patch::{Patch, PatchOperation, TestOperation};
 use serde_json::Value;
 
+use crate::admit::admit;
 use crate::fields::Elem;
 use crate::object::{Object, ObjectKey};
 use crate::schema::{ListType, list_type};
@@ -64,7 +65,7 @@ impl Store {
                 )));
             }
         }
-        Self::admit(
+        admit(
             target,
             Some(&*key.namespace).filter(|namespace| !namespace.is_empty()),
             Some(&key.name),
@@ -99,7 +100,7 @@ fn json(target: &Target, key: &ObjectKey, value: &mut Value, patch: &Value) -> R
 }
 
 /// Lays a strategic merge patch over a value: maps merge, known lists merge by key, null removes.
-fn strategic(value: &mut Value, patch: &Value, path: &mut Vec<Elem>) {
+fn strategic(value: &mut Value, patch: &Value, at: &mut Vec<Elem>) {
     let Value::Object(changes) = patch else {
         *value = patch.clone();
         return;
@@ -126,24 +127,24 @@ fn strategic(value: &mut Value, patch: &Value, path: &mut Vec<Elem>) {
             fields.remove(name);
             continue;
         }
-        path.push(Elem::Field(name.clone()));
+        at.push(Elem::Field(name.clone()));
         let field = fields.entry(name.as_str()).or_insert(Value::Null);
         match change {
-            Value::Array(items) => strategic_list(field, items, path),
-            _ => strategic(field, change, path),
+            Value::Array(items) => strategic_list(field, items, at),
+            _ => strategic(field, change, at),
         }
-        path.pop();
+        at.pop();
     }
 }
 
-fn strategic_list(field: &mut Value, changes: &[Value], path: &mut Vec<Elem>) {
+fn strategic_list(field: &mut Value, changes: &[Value], at: &mut Vec<Elem>) {
     let replaces = changes.iter().any(|change| change["$patch"] == "replace");
     if replaces || !field.is_array() {
         *field = Value::Array(Vec::new());
     }
     let Value::Array(items) = field else { return };
     let changes = changes.iter().filter(|change| change["$patch"] != "replace");
-    match list_type(true, path) {
+    match list_type(true, at) {
         ListType::Atomic => *items = changes.cloned().collect(),
         ListType::Set => {
             for change in changes {
@@ -158,10 +159,10 @@ fn strategic_list(field: &mut Value, changes: &[Value], path: &mut Vec<Elem>) {
                 let known = items.iter().position(|item| item[key] == change[key]);
                 match known {
                     _ if change["$patch"] == "delete" => items.retain(|item| item[key] != change[key]),
-                    Some(known) => strategic(&mut items[known], change, path),
+                    Some(known) => strategic(&mut items[known], change, at),
                     None => {
                         let mut item = Value::Null;
-                        strategic(&mut item, change, path);
+                        strategic(&mut item, change, at);
                         items.push(item);
                     }
                 }

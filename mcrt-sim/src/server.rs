@@ -6,6 +6,7 @@ use std::sync::Arc;
 use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;
 
+use crate::admit::admit;
 use crate::counters::{Counters, Counting};
 use crate::hook::Verdict;
 use crate::kinds::ServedKind;
@@ -119,6 +120,7 @@ impl Server {
     }
 
     /// Serves a further kind, or a further version of one.
+    #[expect(clippy::needless_pass_by_value, reason = "callers write the kind in place")]
     pub fn serve(&self, kind: ServedKind) {
         self.0.store().registry.serve(&kind);
     }
@@ -265,7 +267,7 @@ impl Server {
         );
         let namespace = key.namespace.to_string();
         let namespace = target.kind.namespaced.then_some(namespace.as_str());
-        Store::admit(&target, namespace, None, &mut object)?;
+        admit(&target, namespace, None, &mut object)?;
         let written = write(&mut store, &target, &key, object)?;
         Ok(target.thaw(&written))
     }

@@ -113,6 +113,9 @@ impl<C> Context<C> {
     }
 
     /// The host.
+    ///
+    /// # Panics
+    /// If a hand-wired controller declares nothing there; for the others that does not compile.
     pub fn host(&self) -> ClusterContext<C, place::Host>
     where
         C: HasHost,

@@ -37,4 +37,3 @@ pub use watch::{Index, Uses, Watch};
 
 pub(crate) use erased::Bound;
 pub(crate) use request::Wanted;
-pub(crate) use runtime::Namespaced;

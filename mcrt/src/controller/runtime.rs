@@ -31,22 +31,14 @@ pub(crate) struct Shared {
     pub(crate) field_manager: String,
     /// The reconciled kind.
     pub(crate) kind: ApiResource,
-    pub(crate) namespaced: Namespaced,
+    /// Whether it lives in namespaces; `None` where its type does not say.
+    pub(crate) namespaced: Option<bool>,
     pub(crate) queue: FairQueue<ObjectKey>,
     pub(crate) engaged: RwLock<Engaged>,
     pub(crate) fleet: Fleet,
     /// This controller's engagement of the host, once there is one.
     pub(crate) host: watch::Sender<Option<Arc<Engagement>>>,
     pub(crate) counters: Counters,
-}
-
-/// Whether the reconciled kind lives in namespaces, as far as its type says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Namespaced {
-    Yes,
-    No,
-    /// A dynamic kind: an owner is looked for in the namespace of what it owns.
-    Unknown,
 }
 
 /// Counts of what a controller did.
@@ -73,10 +65,11 @@ impl Shared {
             .filter(|owner| owner.kind == self.kind.kind && group(&owner.api_version) == self.kind.group)
             .map(|owner| ObjectKey {
                 // A cluster-scoped owner has one key, wherever what it owns lives.
-                namespace: match self.namespaced {
-                    Namespaced::No => None,
-                    Namespaced::Yes | Namespaced::Unknown => meta.namespace.as_deref().map(Arc::from),
-                },
+                namespace: meta
+                    .namespace
+                    .as_deref()
+                    .filter(|_| self.namespaced != Some(false))
+                    .map(Arc::from),
                 name: Arc::from(owner.name.as_str()),
             })
     }
