@@ -32,7 +32,13 @@ impl Program {
     fn start() -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_fleet-configmaps"));
         // Nothing that the tester's shell exports may choose another provider.
-        for name in ["MCRT_PROVIDER", "MCRT_HOST", "MCRT_FILE", "MCRT_LOG", "MCRT_LOG_FORMAT"] {
+        for name in [
+            "MCRT_PROVIDER",
+            "MCRT_HOST",
+            "MCRT_FILE",
+            "MCRT_LOG",
+            "MCRT_LOG_FORMAT",
+        ] {
             command.env_remove(name);
         }
         let mut child = command
@@ -121,7 +127,9 @@ fn clusters(seen: &[Line]) -> BTreeSet<String> {
         Line::Out(text) if text.ends_with("name=kube-root-ca.crt") => text.split_whitespace().next(),
         _ => None,
     });
-    printed.map(|word| word.trim_start_matches("cluster=").to_owned()).collect()
+    printed
+        .map(|word| word.trim_start_matches("cluster=").to_owned())
+        .collect()
 }
 
 fn log<'a>(seen: &'a [Line], has: &str) -> Option<&'a str> {
@@ -151,7 +159,8 @@ fn it_prints_the_simulated_fleet_follows_it_and_ends_on_ctrl_c() {
         log(seen, "disengaging").map(str::to_owned)
     });
     assert!(
-        four.iter().any(|cluster| leaving.contains(&format!("cluster={cluster}"))),
+        four.iter()
+            .any(|cluster| leaving.contains(&format!("cluster={cluster}"))),
         "{leaving}"
     );
 
