@@ -1,5 +1,6 @@
 //! Log lines on stderr, as text or JSON.
 use super::{LaunchArgs, LogFormat};
+use std::io::IsTerminal;
 use tracing_subscriber::EnvFilter;
 
 /// Responses that kube cannot decode are logged whole by this target: bodies of Secrets among them.
@@ -9,7 +10,8 @@ const LOGS_BODIES: &str = "kube_client";
 pub(super) fn init(args: &LaunchArgs) {
     let subscriber = tracing_subscriber::fmt()
         .with_env_filter(filter(&args.log))
-        .with_writer(std::io::stderr);
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal());
     let installed = match args.log_format {
         LogFormat::Text => subscriber.try_init(),
         LogFormat::Json => subscriber.json().try_init(),
