@@ -66,7 +66,8 @@ pub fn declared<C: MulticlusterController<Object: Cacheable>>(controller: C) -> 
 /// # Panics
 /// If the kubeconfig cannot be used: the harness wrote it.
 pub fn connection(kubeconfig: &str, context: &str) -> Connection {
-    let kubeconfig = Kubeconfig::from_yaml(kubeconfig).expect("the harness writes kubeconfigs that can be read");
+    let kubeconfig =
+        Kubeconfig::from_yaml(kubeconfig).expect("the harness writes kubeconfigs that can be read");
     Connection::from_kubeconfig(&kubeconfig, context).expect("the harness names only what vetting lets pass")
 }
 

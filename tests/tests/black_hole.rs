@@ -101,7 +101,9 @@ async fn a_cluster_that_fell_silent_leaves_no_task_and_no_socket() {
     let running = start(&clusters);
     eventually(LIMIT, "an open watch", async || {
         match (running.handle().fleet().get(&name()), server.counters()) {
-            (Some(silent), counters) if silent.health() == Health::Ready && counters.open_watches > 0 => Ok(()),
+            (Some(silent), counters) if silent.health() == Health::Ready && counters.open_watches > 0 => {
+                Ok(())
+            }
             other => Err(format!("{other:?}")),
         }
     })

@@ -20,7 +20,8 @@ use kube::{
     core::PartialObjectMeta,
 };
 use mcrt::{
-    Action, ClusterName, Context, ControllerBuilder, HandWired, Manager, Reconciler, Watch, multicluster_controller,
+    Action, ClusterName, Context, ControllerBuilder, HandWired, Manager, Reconciler, Watch,
+    multicluster_controller,
     providers::{Clusters, File},
     reconciler,
 };
@@ -50,7 +51,11 @@ impl Reconciler for Seen {
     type Object = ConfigMap;
     const GONE: bool = true;
     async fn reconcile(&self, _: Arc<ConfigMap>, cx: Context<Self>) -> mcrt::Result<Action> {
-        *self.reconciled.lock().entry(cx.request().to_string()).or_default() += 1;
+        *self
+            .reconciled
+            .lock()
+            .entry(cx.request().to_string())
+            .or_default() += 1;
         Ok(Action::await_change())
     }
     async fn gone(&self, _: Arc<ConfigMap>, cx: Context<Self>) -> mcrt::Result<()> {
@@ -70,7 +75,11 @@ impl Seen {
     }
 
     fn times(&self, cluster: &str, name: &str) -> usize {
-        self.reconciled.lock().get(&request(cluster, name)).copied().unwrap_or_default()
+        self.reconciled
+            .lock()
+            .get(&request(cluster, name))
+            .copied()
+            .unwrap_or_default()
     }
 
     async fn wait_for(&self, cluster: &str, name: &str) {
@@ -110,7 +119,8 @@ async fn create(plane: &ControlPlane, name: &str) -> kube::Result<ConfigMap> {
 async fn touch(plane: &ControlPlane, name: &str) -> kube::Result<ConfigMap> {
     let api = Api::default_namespaced(plane.client());
     let change = serde_json::json!({"data": {"touched": "yes"}});
-    api.patch(name, &PatchParams::default(), &Patch::Merge(change)).await
+    api.patch(name, &PatchParams::default(), &Patch::Merge(change))
+        .await
 }
 
 fn address(plane: &ControlPlane) -> Result<SocketAddr, Box<dyn Error>> {
@@ -121,7 +131,10 @@ fn address(plane: &ControlPlane) -> Result<SocketAddr, Box<dyn Error>> {
 /// Whether the server refuses to watch from that version on, with 410.
 async fn has_expired(plane: &ControlPlane, version: &str) -> Result<bool, Box<dyn Error>> {
     let api = Api::<ConfigMap>::default_namespaced(plane.client());
-    match api.watch(&WatchParams::default().labels(LABEL).timeout(2), version).await {
+    match api
+        .watch(&WatchParams::default().labels(LABEL).timeout(2), version)
+        .await
+    {
         Err(kube::Error::Api(status)) if status.code == 410 => Ok(true),
         Err(error) => Err(error.into()),
         Ok(events) => {
@@ -158,7 +171,10 @@ async fn what_was_deleted_while_the_watch_was_down_and_its_version_expired_is_go
     // Started anew, the server remembers nothing older than its start once etcd has forgotten it too.
     plane.compact().await?;
     plane.start_api_server().await?;
-    assert!(has_expired(&plane, &version).await?, "the old version is still served");
+    assert!(
+        has_expired(&plane, &version).await?,
+        "the old version is still served"
+    );
     proxy.mend(address(&plane)?);
 
     eventually(LIMIT, "the deletion", async || {
@@ -171,7 +187,11 @@ async fn what_was_deleted_while_the_watch_was_down_and_its_version_expired_is_go
     .await;
     seen.wait_for("one", "created").await;
     seen.wait_for_times("one", "changed", 2).await;
-    assert_eq!(seen.times("one", "kept"), 1, "an unchanged object was reconciled again");
+    assert_eq!(
+        seen.times("one", "kept"),
+        1,
+        "an unchanged object was reconciled again"
+    );
     assert_eq!(seen.gone.lock().len(), 1, "{:?}", seen.gone.lock());
     running.stop().await;
     Ok(())
@@ -193,7 +213,11 @@ async fn a_restarted_api_server_is_followed_as_before() -> Outcome {
         create(&plane, name).await?;
         seen.wait_for("one", name).await;
     }
-    assert_eq!(seen.times("one", "before"), 1, "an unchanged object was reconciled again");
+    assert_eq!(
+        seen.times("one", "before"),
+        1,
+        "an unchanged object was reconciled again"
+    );
     assert_eq!(epoch(&running), first, "a restart ended the cluster's life");
     running.stop().await;
     Ok(())
@@ -233,7 +257,11 @@ async fn a_replaced_token_in_the_file_begins_a_new_life_and_work_goes_on() -> Ou
     seen.wait_for("one", "meanwhile").await;
     create(&plane, "after").await?;
     seen.wait_for("one", "after").await;
-    assert_eq!(first.connection_tasks(), 0, "the first life goes on beside {second:?}");
+    assert_eq!(
+        first.connection_tasks(),
+        0,
+        "the first life goes on beside {second:?}"
+    );
     assert_eq!(seen.gone.lock().len(), 0, "{:?}", seen.gone.lock());
     running.stop().await;
     Ok(())
@@ -259,8 +287,18 @@ async fn every_context_of_a_kubeconfig_file_is_a_cluster() -> Outcome {
     }
     write(&path, &plane.kubeconfig_of(User::Admin, &contexts[..2]))?;
     eventually(LIMIT, "two clusters", async || {
-        let names: Vec<_> = running.handle().fleet().clusters().iter().map(ToString::to_string).collect();
-        if names == ["one", "two"] { Ok(()) } else { Err(format!("{names:?}")) }
+        let names: Vec<_> = running
+            .handle()
+            .fleet()
+            .clusters()
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        if names == ["one", "two"] {
+            Ok(())
+        } else {
+            Err(format!("{names:?}"))
+        }
     })
     .await;
     running.stop().await;
@@ -342,22 +380,30 @@ async fn applied_fields_are_taken_back_and_those_of_others_are_left_alone() -> O
     })
     .await;
     assert_eq!(managers(&restored, "ours"), by);
-    assert_eq!(managers(&restored, "theirs"), [("somebody".to_owned(), "Update".to_owned())]);
+    assert_eq!(
+        managers(&restored, "theirs"),
+        [("somebody".to_owned(), "Update".to_owned())]
+    );
 
     // Of an owned kind the store keeps metadata, of which managed fields are no part.
-    eventually(LIMIT, "the Secret in the store", async || {
-        match &kept.lock()[..] {
+    eventually(
+        LIMIT,
+        "the Secret in the store",
+        async || match &kept.lock()[..] {
             [secret] if secret.metadata.managed_fields.is_none() => Ok(()),
             other => Err(format!("{} kept", other.len())),
-        }
-    })
+        },
+    )
     .await;
     let watches = running.handle().fleet().clusters()[0].watches();
     let forms: Vec<_> = watches
         .iter()
         .map(|(scope, _)| (scope.resource.kind.as_str(), scope.metadata_only))
         .collect();
-    assert!(forms.contains(&("Secret", true)) && !forms.contains(&("Secret", false)), "{forms:?}");
+    assert!(
+        forms.contains(&("Secret", true)) && !forms.contains(&("Secret", false)),
+        "{forms:?}"
+    );
     running.stop().await;
     Ok(())
 }

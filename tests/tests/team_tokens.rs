@@ -130,12 +130,18 @@ impl Stage {
     async fn set_key(&self, key: &str) -> Outcome {
         let metadata = ObjectMeta {
             name: Some(self.team.to_owned()),
-            labels: Some(BTreeMap::from([("mcrt.dev/signing-key".to_owned(), String::new())])),
+            labels: Some(BTreeMap::from([(
+                "mcrt.dev/signing-key".to_owned(),
+                String::new(),
+            )])),
             ..ObjectMeta::default()
         };
         let secret = Secret {
             metadata,
-            data: Some(BTreeMap::from([(KEY.to_owned(), ByteString(key.as_bytes().to_vec()))])),
+            data: Some(BTreeMap::from([(
+                KEY.to_owned(),
+                ByteString(key.as_bytes().to_vec()),
+            )])),
             ..Secret::default()
         };
         let keys = Api::<Secret>::default_namespaced(self.site.host.client());
@@ -146,7 +152,11 @@ impl Stage {
 
     /// The token of a ConfigMap, if it has one.
     async fn token(&self, at: usize, name: &str) -> Result<String, String> {
-        let secret = self.secrets(at).get(name).await.map_err(|error| error.to_string())?;
+        let secret = self
+            .secrets(at)
+            .get(name)
+            .await
+            .map_err(|error| error.to_string())?;
         let data = secret.data.unwrap_or_default();
         let token = data.get(TOKEN).ok_or("a Secret without a token")?;
         String::from_utf8(token.0.clone()).map_err(|error| error.to_string())
@@ -168,10 +178,12 @@ impl Stage {
 
     async fn wait_until_gone(&self, at: usize, name: &str) {
         let what = format!("the Secret of {name} in cluster {at} to go");
-        eventually(LIMIT, &what, async || match self.secrets(at).get_opt(name).await {
-            Ok(None) => Ok(()),
-            Ok(Some(_)) => Err("still there".to_owned()),
-            Err(error) => Err(error.to_string()),
+        eventually(LIMIT, &what, async || {
+            match self.secrets(at).get_opt(name).await {
+                Ok(None) => Ok(()),
+                Ok(Some(_)) => Err("still there".to_owned()),
+                Err(error) => Err(error.to_string()),
+            }
         })
         .await;
     }
@@ -216,9 +228,11 @@ async fn an_owned_secret_that_is_deleted_or_edited_by_hand_comes_back() -> Outco
     let secrets = stage.secrets(0);
     let before = secrets.get("settings").await?.metadata.uid;
     secrets.delete("settings", &DeleteParams::default()).await?;
-    eventually(LIMIT, "another Secret", async || match secrets.get_opt("settings").await {
-        Ok(Some(secret)) if secret.metadata.uid != before => Ok(()),
-        other => Err(format!("{other:?}")),
+    eventually(LIMIT, "another Secret", async || {
+        match secrets.get_opt("settings").await {
+            Ok(Some(secret)) if secret.metadata.uid != before => Ok(()),
+            other => Err(format!("{other:?}")),
+        }
     })
     .await;
     assert_eq!(stage.token(0, "settings").await?, token);
@@ -245,19 +259,28 @@ async fn clusters_join_and_leave_while_it_runs() -> Outcome {
     for at in 0..2 {
         stage.wait_for_token(at, "early").await;
     }
-    assert!(stage.token(2, "early").await.is_err(), "a cluster that nobody added was touched");
+    assert!(
+        stage.token(2, "early").await.is_err(),
+        "a cluster that nobody added was touched"
+    );
 
     stage.join(2);
     let joined = stage.wait_for_token(2, "early").await;
 
-    let leaving = running.handle().fleet().get(&Stage::name(1)).ok_or("not engaged")?;
+    let leaving = running
+        .handle()
+        .fleet()
+        .get(&Stage::name(1))
+        .ok_or("not engaged")?;
     stage.clusters.remove(&Stage::name(1));
-    eventually(LIMIT, "the cluster's connections to end", async || {
-        match leaving.connection_tasks() {
+    eventually(
+        LIMIT,
+        "the cluster's connections to end",
+        async || match leaving.connection_tasks() {
             0 => Ok(()),
             tasks => Err(format!("{tasks} tasks")),
-        }
-    })
+        },
+    )
     .await;
     stage.create_config(1, "late").await?;
     let left = stage.token(1, "early").await?;
@@ -265,8 +288,15 @@ async fn clusters_join_and_leave_while_it_runs() -> Outcome {
     stage.wait_for_another_token(2, "early", &joined).await;
     stage.create_config(0, "late").await?;
     stage.wait_for_token(0, "late").await;
-    assert_eq!(stage.token(1, "early").await?, left, "a cluster that left was written to");
-    assert!(stage.token(1, "late").await.is_err(), "a cluster that left was written to");
+    assert_eq!(
+        stage.token(1, "early").await?,
+        left,
+        "a cluster that left was written to"
+    );
+    assert!(
+        stage.token(1, "late").await.is_err(),
+        "a cluster that left was written to"
+    );
     running.stop().await;
     Ok(())
 }
@@ -284,7 +314,10 @@ async fn the_secret_of_a_deleted_config_map_is_collected() -> Outcome {
     for at in 0..3 {
         stage.wait_for_token(at, "kept").await;
         stage.wait_for_token(at, "deleted").await;
-        stage.configs(at).delete("deleted", &DeleteParams::default()).await?;
+        stage
+            .configs(at)
+            .delete("deleted", &DeleteParams::default())
+            .await?;
     }
     for at in 0..3 {
         stage.wait_until_gone(at, "deleted").await;

@@ -99,7 +99,10 @@ fn secret(name: &str, token: String, owner: OwnerReference) -> Secret {
             owner_references: Some(vec![owner]),
             ..ObjectMeta::default()
         },
-        data: Some(BTreeMap::from([(TOKEN.to_owned(), ByteString(token.into_bytes()))])),
+        data: Some(BTreeMap::from([(
+            TOKEN.to_owned(),
+            ByteString(token.into_bytes()),
+        )])),
         ..Secret::default()
     }
 }

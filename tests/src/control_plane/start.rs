@@ -193,7 +193,9 @@ impl Site {
     /// Asks etcd, in JSON, for its revision and then to drop what is older.
     pub(super) async fn compact(&self) -> kube::Result<()> {
         let server = format!("http://{}", self.etcd);
-        let server = server.parse().map_err(|error: http::uri::InvalidUri| kube::Error::HttpError(error.into()))?;
+        let server = server
+            .parse()
+            .map_err(|error: http::uri::InvalidUri| kube::Error::HttpError(error.into()))?;
         let etcd = Client::try_from(Config::new(server))?;
         let status = ask(&etcd, "/v3/maintenance/status", &json!({})).await?;
         let compaction = json!({"revision": status["header"]["revision"], "physical": true});

@@ -52,12 +52,19 @@ fn kib(status: &str, field: &str) -> u64 {
         .unwrap_or_default()
 }
 
-#[expect(clippy::cast_precision_loss, reason = "ticks of a process that runs for minutes")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "ticks of a process that runs for minutes"
+)]
 fn cpu_seconds() -> io::Result<f64> {
     let stat = fs::read_to_string("/proc/self/stat")?;
     // The name in parentheses may hold anything; utime and stime are the 12th and 13th field after it.
     let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
-    let ticks: u64 = fields.skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum();
+    let ticks: u64 = fields
+        .skip(11)
+        .take(2)
+        .filter_map(|field| field.parse::<u64>().ok())
+        .sum();
     Ok(ticks as f64 / rustix::param::clock_ticks_per_second() as f64)
 }
 
@@ -73,10 +80,13 @@ fn sockets() -> io::Result<u64> {
     }
     let mut count = 0;
     for table in ["/proc/self/net/tcp", "/proc/self/net/tcp6"] {
-        let Ok(table) = fs::read_to_string(table) else { continue };
+        let Ok(table) = fs::read_to_string(table) else {
+            continue;
+        };
         for line in table.lines().skip(1) {
             let fields: Vec<_> = line.split_whitespace().collect();
-            if fields.get(3) == Some(&ESTABLISHED) && fields.get(9).is_some_and(|inode| own.contains(*inode)) {
+            if fields.get(3) == Some(&ESTABLISHED) && fields.get(9).is_some_and(|inode| own.contains(*inode))
+            {
                 count += 1;
             }
         }

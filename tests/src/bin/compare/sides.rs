@@ -77,7 +77,11 @@ impl Progress {
     }
 
     fn see(&self, config: &ConfigMap) {
-        let ours = config.metadata.name.as_deref().is_some_and(|name| name.starts_with(PREFIX));
+        let ours = config
+            .metadata
+            .name
+            .as_deref()
+            .is_some_and(|name| name.starts_with(PREFIX));
         if ours && self.seen.fetch_add(1, Relaxed) + 1 == self.wanted {
             self.done.notify_one();
         }
@@ -114,7 +118,10 @@ pub(crate) async fn mcrt(work: Work) -> Outcome<Numbers> {
     let mut wiring = ControllerBuilder::new("nothing");
     let watch = Watch::new();
     wiring
-        .for_kind(work.selector.map_or(Watch::new(), |selector| watch.labels(selector)))
+        .for_kind(
+            work.selector
+                .map_or(Watch::new(), |selector| watch.labels(selector)),
+        )
         .concurrency(work.workers.into());
     let manager = Manager::builder()
         .provider(clusters)

@@ -67,7 +67,9 @@ impl Site {
     }
 
     fn write(&self, healthy: usize, black_holes: &[String]) -> Outcome {
-        let contexts: Vec<_> = (0..healthy + black_holes.len()).map(|at| format!("context-{at}")).collect();
+        let contexts: Vec<_> = (0..healthy + black_holes.len())
+            .map(|at| format!("context-{at}"))
+            .collect();
         // The first contexts are those that do not answer: nobody gets to them last by chance.
         let (silent, answering) = contexts.split_at(black_holes.len());
         let text = self.plane.kubeconfig_of(User::Admin, answering);

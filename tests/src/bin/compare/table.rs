@@ -54,7 +54,11 @@ pub(crate) fn comparison(arguments: &Arguments, runs: &Runs, empty: &Runs) {
     numbers("all reconciled, s", runs.medians(time), Some(1.1));
     numbers("CPU, s", runs.medians(|n| n.cpu_seconds), None);
     numbers("peak memory, MiB", runs.medians(memory), Some(0.5));
-    numbers("resident at the end, MiB", runs.medians(|n| n.resident_kib as f64 / 1024.0), None);
+    numbers(
+        "resident at the end, MiB",
+        runs.medians(|n| n.resident_kib as f64 / 1024.0),
+        None,
+    );
     numbers("peak without objects, MiB", empty.medians(memory), None);
     let (full, bare) = (runs.medians(memory), empty.medians(memory));
     let per_object = |full: f64, bare: f64| (full - bare) * 1024.0 * 1024.0 / objects;

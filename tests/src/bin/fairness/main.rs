@@ -53,7 +53,11 @@ async fn main() -> ExitCode {
         );
     }
     kept &= low_under_high(arguments.low).await;
-    if kept { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if kept {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
 }
 
 fn verdict(kept: bool, text: &str) -> bool {

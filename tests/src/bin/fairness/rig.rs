@@ -87,14 +87,19 @@ impl Seen {
 
     fn wait_of(&self, config: &ConfigMap, begun: Instant) {
         let stamp = config.data.as_ref().and_then(|data| data.get(STAMP));
-        let Some(made) = stamp.and_then(|stamp| stamp.parse().ok()) else { return };
-        let wait = begun.duration_since(self.born).saturating_sub(Duration::from_nanos(made));
+        let Some(made) = stamp.and_then(|stamp| stamp.parse().ok()) else {
+            return;
+        };
+        let wait = begun
+            .duration_since(self.born)
+            .saturating_sub(Duration::from_nanos(made));
         self.waits.lock().push(wait);
     }
 
     fn took(&self, time: Duration) {
         self.items.fetch_add(1, Relaxed);
-        self.nanoseconds.fetch_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX), Relaxed);
+        self.nanoseconds
+            .fetch_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX), Relaxed);
     }
 
     fn count(&self, config: &ConfigMap, cluster: &str) {
@@ -160,7 +165,9 @@ impl Rig {
     pub(crate) fn start(&self, permits: u32, cap: Option<u32>) -> Running {
         let mut wiring = ControllerBuilder::new("worker");
         // The servers have ConfigMaps of their own.
-        wiring.for_kind(Watch::new().namespaces(["default"])).concurrency(permits);
+        wiring
+            .for_kind(Watch::new().namespaces(["default"]))
+            .concurrency(permits);
         if let Some(cap) = cap {
             wiring.per_cluster(cap);
         }
@@ -180,10 +187,15 @@ impl Rig {
     }
 
     fn join(&self, server: &Server) {
-        let name = server.name().try_into().expect("a name without control characters");
+        let name = server
+            .name()
+            .try_into()
+            .expect("a name without control characters");
         let access = Access::service(server.name(), server.service());
         let spec = ClusterSpec::new(name, server.uid(), access);
-        self.clusters.add(spec).expect("every server has a name of its own");
+        self.clusters
+            .add(spec)
+            .expect("every server has a name of its own");
     }
 
     pub(crate) fn join_noisy(&self) {
@@ -255,10 +267,7 @@ impl Rig {
             let at = (waits.len() * percent / 100).min(waits.len().saturating_sub(1));
             waits.get(at).copied().unwrap_or(Duration::MAX)
         };
-        let (items, nanoseconds) = (
-            self.seen.items.load(Relaxed),
-            self.seen.nanoseconds.load(Relaxed),
-        );
+        let (items, nanoseconds) = (self.seen.items.load(Relaxed), self.seen.nanoseconds.load(Relaxed));
         Experience {
             p50: quantile(50),
             p99: quantile(99),
