@@ -1,1 +1,0 @@
-//! Behaviour of whole caches, against a scripted server.

@@ -1,0 +1,100 @@
+//! Behaviour of whole caches, against a scripted API server.
+mod failures;
+mod indexes;
+mod lifecycle;
+mod relists;
+mod server;
+mod subscribers;
+
+use super::{Cache, CacheSettings, Caches, Delta, DeltaSink, ListLimits, Origin, WatchScope, WatchState};
+use crate::cluster::{ClusterName, ObjectKey};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::{Resource, ResourceExt, core::ApiResource};
+use parking_lot::Mutex;
+use server::Server;
+use std::{sync::Arc, time::Duration};
+
+/// Waits, in paused time, until something holds.
+async fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    for _ in 0..20_000 {
+        if holds() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    panic!("not within 100 s: {what}");
+}
+
+fn scope() -> WatchScope {
+    WatchScope::all(ApiResource::erase::<ConfigMap>(&()))
+}
+
+fn key(text: &str) -> ObjectKey {
+    let (namespace, name) = text.split_once('/').unwrap();
+    ObjectKey::namespaced(namespace, name)
+}
+
+/// The caches of one cluster that the scripted server stands for.
+fn caches(server: &Server) -> Caches {
+    with_limits(server, ListLimits::default())
+}
+
+fn with_limits(server: &Server, limits: ListLimits) -> Caches {
+    let name = ClusterName::new("one").unwrap();
+    Caches::new(name, server.client(), Arc::new(limits), CacheSettings::default())
+}
+
+async fn synced<K: super::Cacheable>(cache: &Cache<K>) {
+    reaches(cache, WatchState::Synced).await;
+}
+
+async fn reaches<K: super::Cacheable>(cache: &Cache<K>, state: WatchState) {
+    let mut states = cache.state();
+    let reached = states.wait_for(|now| *now == state);
+    tokio::time::timeout(Duration::from_secs(100), reached).await.expect("within 100 s").unwrap();
+}
+
+/// Writes down what it is told: `+x/a`, `~x/a`, `-x/a`, `synced`; in parentheses what comes of a list.
+#[derive(Default)]
+struct Recorder(Mutex<Vec<String>>);
+
+impl Recorder {
+    fn take(&self) -> Vec<String> {
+        std::mem::take(&mut *self.0.lock())
+    }
+
+    fn len(&self) -> usize {
+        self.0.lock().len()
+    }
+
+    /// What it was told, in alphabetical order: lists have none of their own.
+    fn take_sorted(&self) -> Vec<String> {
+        let mut told = self.take();
+        told.sort();
+        told
+    }
+}
+
+impl<K: Resource + Send + Sync> DeltaSink<K> for Recorder {
+    fn on_delta(&self, delta: Delta<'_, K>, origin: Origin) {
+        let sign = match delta {
+            Delta::Added(_) => "+",
+            Delta::Updated { .. } => "~",
+            Delta::Deleted(_) => "-",
+            Delta::Synced => return self.0.lock().push("synced".into()),
+        };
+        let object = delta.object().unwrap();
+        let text = format!("{sign}{}/{}", object.namespace().unwrap_or_default(), object.name_any());
+        self.0.lock().push(if origin == Origin::List { format!("({text})") } else { text });
+    }
+}
+
+/// A started, synced cache of all config maps and a recorder that saw it from the start.
+async fn recorded(caches: &Caches) -> (Cache<ConfigMap>, Arc<Recorder>, super::Subscription) {
+    let cache = caches.open::<ConfigMap>(scope(), ());
+    let recorder = Arc::new(Recorder::default());
+    let subscription = cache.subscribe(recorder.clone()).await;
+    cache.start();
+    synced(&cache).await;
+    (cache, recorder, subscription)
+}
