@@ -1,1 +1,50 @@
 //! An API server in memory, and fleets of them.
+//!
+//! ```text
+//! kube::Client ──> Service ──> hook ──> token ──> answer ──┬─> list, watch   (read the event log)
+//!      HTTP ──> Listener ──┘                               └─> write, patch, apply ──> Store
+//!                                                                  lifecycle: what follows from a write
+//! ```
+//!
+//! A [`Server`] behaves like a Kubernetes API server as far as controllers can see: versions and the event
+//! log, watches with both forms of 410, server-side apply with owners, finalizers, garbage collection. It
+//! has no task and no socket of its own, so a thousand idle ones cost next to nothing and tests run under
+//! paused time. A [`Fleet`] is a host and members that join and leave. Faults are injected by a hook that
+//! returns a [`Verdict`].
+
+mod answer;
+mod apply;
+mod body;
+mod counters;
+mod discovery;
+mod fields;
+mod fleet;
+mod hook;
+mod kinds;
+mod lifecycle;
+mod list;
+mod listener;
+mod managed;
+mod object;
+mod patch;
+mod request;
+mod schema;
+mod secret;
+mod selector;
+mod server;
+mod service;
+mod status;
+mod store;
+mod watch;
+mod write;
+
+pub use body::Body;
+pub use counters::{Counters, KindCounters};
+pub use fleet::{Fleet, FleetChange};
+pub use hook::Verdict;
+pub use kinds::ServedKind;
+pub use listener::Listener;
+pub use request::{RequestInfo, Verb};
+pub use server::Server;
+pub use service::Service;
+pub use status::Status;

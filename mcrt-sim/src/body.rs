@@ -1,0 +1,92 @@
+//! Response bodies: a block of bytes, a stream of events, or silence.
+
+use std::fmt;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use futures::Stream;
+use http_body::{Frame, SizeHint};
+use tower::BoxError;
+
+use crate::counters::Open;
+
+type Events = Pin<Box<dyn Stream<Item = Bytes> + Send>>;
+
+/// The body of an answer. Dropping it ends the request, a watch included.
+pub struct Body {
+    content: Content,
+    _open: Open,
+}
+
+enum Content {
+    Whole(Option<Bytes>),
+    Events(Events),
+    Silence,
+}
+
+impl Body {
+    pub(crate) fn whole(bytes: Bytes, open: Open) -> Self {
+        Self {
+            content: Content::Whole(Some(bytes).filter(|bytes| !bytes.is_empty())),
+            _open: open,
+        }
+    }
+
+    pub(crate) fn events(events: impl Stream<Item = Bytes> + Send + 'static, open: Open) -> Self {
+        Self {
+            content: Content::Events(Box::pin(events)),
+            _open: open,
+        }
+    }
+
+    pub(crate) fn silence(open: Open) -> Self {
+        Self {
+            content: Content::Silence,
+            _open: open,
+        }
+    }
+}
+
+impl http_body::Body for Body {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        match &mut self.content {
+            Content::Whole(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
+            Content::Events(events) => events
+                .as_mut()
+                .poll_next(cx)
+                .map(|next| next.map(|bytes| Ok(Frame::data(bytes)))),
+            // Nothing will ever come, so there is nothing to be woken for.
+            Content::Silence => Poll::Pending,
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(self.content, Content::Whole(None))
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.content {
+            Content::Whole(bytes) => {
+                SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64))
+            }
+            _ => SizeHint::default(),
+        }
+    }
+}
+
+impl fmt::Debug for Body {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.content {
+            Content::Whole(_) => "Body(whole)",
+            Content::Events(_) => "Body(events)",
+            Content::Silence => "Body(silence)",
+        })
+    }
+}

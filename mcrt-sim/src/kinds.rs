@@ -1,0 +1,253 @@
+//! Which kinds a server serves: the built-in ones, those registered by hand, and those of CRDs.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock};
+
+use serde_json::Value;
+
+/// A kind to be served beside the built-in ones, as a custom resource without a schema.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServedKind {
+    /// API group; empty for the core group.
+    pub group: String,
+    /// Version inside the group, for example `v1`.
+    pub version: String,
+    /// Kind, for example `FleetApp`.
+    pub kind: String,
+    /// Plural as used in paths, for example `fleetapps`.
+    pub plural: String,
+    /// Whether objects live in namespaces.
+    pub namespaced: bool,
+    /// Whether `status` is a subresource of its own.
+    pub status_subresource: bool,
+}
+
+/// One version of a kind.
+#[derive(Clone, Debug)]
+pub(crate) struct Version {
+    pub(crate) name: String,
+    pub(crate) status: bool,
+    /// `group/version`, or the version alone in the core group.
+    pub(crate) api_version: String,
+    /// The start of every serialised object: stored bodies carry no type, so one body serves all versions.
+    pub(crate) prefix: String,
+}
+
+/// One resource of the server with all its versions.
+#[derive(Clone, Debug)]
+pub(crate) struct Kind {
+    /// `plural` or `plural.group`: the key of the resource in the store.
+    pub(crate) id: Arc<str>,
+    pub(crate) group: String,
+    pub(crate) plural: String,
+    pub(crate) kind: String,
+    pub(crate) namespaced: bool,
+    pub(crate) builtin: bool,
+    /// Whether `metadata.generation` counts changes of the desired state.
+    pub(crate) generation: bool,
+    pub(crate) versions: Vec<Version>,
+}
+
+impl Kind {
+    fn new(group: &str, kind: &str, plural: &str, namespaced: bool) -> Self {
+        Self {
+            id: id(group, plural).into(),
+            group: group.to_owned(),
+            plural: plural.to_owned(),
+            kind: kind.to_owned(),
+            namespaced,
+            builtin: false,
+            generation: true,
+            versions: Vec::new(),
+        }
+    }
+
+    fn with_version(mut self, version: &str, status: bool) -> Self {
+        let api_version = if self.group.is_empty() {
+            version.to_owned()
+        } else {
+            format!("{}/{version}", self.group)
+        };
+        let prefix = format!("{{\"kind\":\"{}\",\"apiVersion\":\"{api_version}\",", self.kind);
+        self.versions.retain(|known| known.name != version);
+        self.versions.push(Version {
+            name: version.to_owned(),
+            status,
+            api_version,
+            prefix,
+        });
+        self
+    }
+
+    pub(crate) fn version(&self, name: &str) -> Option<&Version> {
+        self.versions.iter().find(|version| version.name == name)
+    }
+
+    pub(crate) fn singular(&self) -> String {
+        self.kind.to_lowercase()
+    }
+
+    pub(crate) fn is_namespace(&self) -> bool {
+        &*self.id == "namespaces"
+    }
+
+    pub(crate) fn is_crd(&self) -> bool {
+        &*self.id == CRDS
+    }
+}
+
+pub(crate) const CRDS: &str = "customresourcedefinitions.apiextensions.k8s.io";
+
+pub(crate) fn id(group: &str, plural: &str) -> String {
+    if group.is_empty() {
+        plural.to_owned()
+    } else {
+        format!("{plural}.{group}")
+    }
+}
+
+/// The kinds of one server: shared with all others until it is changed.
+#[derive(Clone, Debug)]
+pub(crate) struct Registry(Arc<BTreeMap<Arc<str>, Arc<Kind>>>);
+
+impl Registry {
+    pub(crate) fn builtin() -> Self {
+        static BUILTIN: LazyLock<Registry> = LazyLock::new(|| {
+            let kinds = TABLE.iter().map(|row| {
+                let mut kind = Kind::new(row.0, row.2, row.3, row.4).with_version(row.1, row.5);
+                kind.builtin = true;
+                kind.generation = row.6;
+                (Arc::clone(&kind.id), Arc::new(kind))
+            });
+            Registry(Arc::new(kinds.collect()))
+        });
+        BUILTIN.clone()
+    }
+
+    pub(crate) fn by_plural(&self, group: &str, plural: &str) -> Option<&Arc<Kind>> {
+        self.0.get(id(group, plural).as_str())
+    }
+
+    pub(crate) fn by_id(&self, id: &str) -> Option<&Arc<Kind>> {
+        self.0.get(id)
+    }
+
+    /// The kind and its version for the type an object names.
+    pub(crate) fn by_type(&self, api_version: &str, kind: &str) -> Option<(&Arc<Kind>, &Version)> {
+        self.0
+            .values()
+            .filter(|known| known.kind == kind)
+            .find_map(|known| {
+                let version = known
+                    .versions
+                    .iter()
+                    .find(|version| version.api_version == api_version)?;
+                Some((known, version))
+            })
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Kind>> {
+        self.0.values()
+    }
+
+    /// Whether anything of the group's version is served.
+    pub(crate) fn serves(&self, group: &str, version: &str) -> bool {
+        self.0
+            .values()
+            .any(|kind| kind.group == group && kind.version(version).is_some())
+    }
+
+    /// Adds a version to a kind, or the kind itself.
+    pub(crate) fn serve(&mut self, served: &ServedKind) {
+        let known = self
+            .by_plural(&served.group, &served.plural)
+            .filter(|known| known.kind == served.kind);
+        let mut kind = known.map_or_else(
+            || Kind::new(&served.group, &served.kind, &served.plural, served.namespaced),
+            |known| (**known).clone(),
+        );
+        kind.namespaced = served.namespaced;
+        self.put(kind.with_version(&served.version, served.status_subresource));
+    }
+
+    /// Serves what a CustomResourceDefinition describes; a later description replaces an earlier one.
+    pub(crate) fn serve_crd(&mut self, crd: &Value) -> Option<Arc<Kind>> {
+        let spec = &crd["spec"];
+        let names = &spec["names"];
+        let namespaced = spec["scope"] != "Cluster";
+        let mut kind = Kind::new(
+            spec["group"].as_str()?,
+            names["kind"].as_str()?,
+            names["plural"].as_str()?,
+            namespaced,
+        );
+        for version in spec["versions"].as_array()? {
+            if version["served"] == true {
+                let status = version["subresources"]["status"].is_object();
+                kind = kind.with_version(version["name"].as_str()?, status);
+            }
+        }
+        Some(self.put(kind))
+    }
+
+    pub(crate) fn unserve(&mut self, id: &str) {
+        if self.0.contains_key(id) {
+            Arc::make_mut(&mut self.0).remove(id);
+        }
+    }
+
+    fn put(&mut self, kind: Kind) -> Arc<Kind> {
+        let kind = Arc::new(kind);
+        Arc::make_mut(&mut self.0).insert(Arc::clone(&kind.id), Arc::clone(&kind));
+        kind
+    }
+}
+
+/// Group, version, kind, plural, namespaced, status subresource, generation.
+type Row = (
+    &'static str,
+    &'static str,
+    &'static str,
+    &'static str,
+    bool,
+    bool,
+    bool,
+);
+
+const RBAC: &str = "rbac.authorization.k8s.io";
+
+#[rustfmt::skip]
+const TABLE: &[Row] = &[
+    ("", "v1", "ConfigMap", "configmaps", true, false, false),
+    ("", "v1", "Endpoints", "endpoints", true, false, false),
+    ("", "v1", "Event", "events", true, false, false),
+    ("", "v1", "LimitRange", "limitranges", true, false, false),
+    ("", "v1", "Namespace", "namespaces", false, true, false),
+    ("", "v1", "Node", "nodes", false, true, false),
+    ("", "v1", "PersistentVolume", "persistentvolumes", false, true, false),
+    ("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", true, true, false),
+    ("", "v1", "Pod", "pods", true, true, true),
+    ("", "v1", "ResourceQuota", "resourcequotas", true, true, false),
+    ("", "v1", "Secret", "secrets", true, false, false),
+    ("", "v1", "Service", "services", true, true, false),
+    ("", "v1", "ServiceAccount", "serviceaccounts", true, false, false),
+    ("apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions", false, true, true),
+    ("apps", "v1", "DaemonSet", "daemonsets", true, true, true),
+    ("apps", "v1", "Deployment", "deployments", true, true, true),
+    ("apps", "v1", "ReplicaSet", "replicasets", true, true, true),
+    ("apps", "v1", "StatefulSet", "statefulsets", true, true, true),
+    ("autoscaling", "v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers", true, true, false),
+    ("batch", "v1", "CronJob", "cronjobs", true, true, true),
+    ("batch", "v1", "Job", "jobs", true, true, true),
+    ("coordination.k8s.io", "v1", "Lease", "leases", true, false, false),
+    ("discovery.k8s.io", "v1", "EndpointSlice", "endpointslices", true, false, true),
+    ("events.k8s.io", "v1", "Event", "events", true, false, false),
+    ("networking.k8s.io", "v1", "Ingress", "ingresses", true, true, true),
+    ("networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies", true, false, true),
+    ("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets", true, true, true),
+    (RBAC, "v1", "ClusterRole", "clusterroles", false, false, false),
+    (RBAC, "v1", "ClusterRoleBinding", "clusterrolebindings", false, false, false),
+    (RBAC, "v1", "Role", "roles", true, false, false),
+    (RBAC, "v1", "RoleBinding", "rolebindings", true, false, false),
+    ("storage.k8s.io", "v1", "StorageClass", "storageclasses", false, false, false),
+];

@@ -1,0 +1,184 @@
+//! A stored object: its key, what selectors and the garbage collector need, and its serialised body.
+
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
+
+use bytes::Bytes;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use crate::kinds::Version;
+
+/// Where an object lives; the namespace is empty for cluster-scoped objects.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct ObjectKey {
+    pub(crate) namespace: Arc<str>,
+    pub(crate) name: Arc<str>,
+}
+
+impl ObjectKey {
+    pub(crate) fn new(namespace: &str, name: &str) -> Self {
+        Self {
+            namespace: namespace.into(),
+            name: name.into(),
+        }
+    }
+}
+
+/// One version of an object. The body is JSON without `kind` and `apiVersion`: the type is put in front when
+/// it goes out, so the same bytes serve gets, lists, watches and every version of the kind.
+///
+/// No `Debug`: the body may hold a Secret's data.
+pub(crate) struct Object {
+    pub(crate) key: ObjectKey,
+    pub(crate) version: u64,
+    pub(crate) uid: Box<str>,
+    pub(crate) deleting: bool,
+    labels: Box<[(Box<str>, Box<str>)]>,
+    owners: Box<[Box<str>]>,
+    body: Bytes,
+}
+
+impl Object {
+    /// Freezes a value whose metadata is complete.
+    pub(crate) fn freeze(mut value: Value, version: u64) -> Self {
+        if let Some(fields) = value.as_object_mut() {
+            fields.remove("kind");
+            fields.remove("apiVersion");
+        }
+        meta_mut(&mut value).insert("resourceVersion".into(), version.to_string().into());
+        let metadata = &value["metadata"];
+        let text = |field: &str| metadata[field].as_str().unwrap_or_default();
+        let labels = metadata["labels"].as_object().into_iter().flatten();
+        let owners = metadata["ownerReferences"].as_array().into_iter().flatten();
+        Self {
+            key: ObjectKey::new(text("namespace"), text("name")),
+            version,
+            uid: text("uid").into(),
+            deleting: metadata["deletionTimestamp"].is_string(),
+            labels: labels
+                .map(|(key, value)| (boxed(key), boxed(value.as_str().unwrap_or_default())))
+                .collect(),
+            owners: owners
+                .filter_map(|owner| owner["uid"].as_str())
+                .map(boxed)
+                .collect(),
+            body: Bytes::from(value.to_string()),
+        }
+    }
+
+    pub(crate) fn label(&self, key: &str) -> Option<&str> {
+        self.labels
+            .iter()
+            .find(|(known, _)| **known == *key)
+            .map(|(_, value)| &**value)
+    }
+
+    /// UIDs of the owners.
+    pub(crate) fn owners(&self) -> impl Iterator<Item = &str> {
+        self.owners.iter().map(|uid| &**uid)
+    }
+
+    pub(crate) fn size(&self) -> usize {
+        self.body.len()
+    }
+
+    /// The object as a value, typed as the given version.
+    pub(crate) fn thaw(&self, kind: &str, version: &Version) -> Value {
+        let mut value: Value = serde_json::from_slice(&self.body).unwrap_or_default();
+        if let Some(fields) = value.as_object_mut() {
+            fields.insert("kind".into(), kind.into());
+            fields.insert("apiVersion".into(), version.api_version.clone().into());
+        }
+        value
+    }
+
+    /// The same object under another resource version, as a deletion event shows it.
+    pub(crate) fn at_version(&self, version: u64) -> Self {
+        Self::freeze(serde_json::from_slice(&self.body).unwrap_or_default(), version)
+    }
+
+    /// Writes the object as the given version serves it.
+    pub(crate) fn write(&self, version: &Version, out: &mut Vec<u8>) {
+        out.extend_from_slice(version.prefix.as_bytes());
+        out.extend_from_slice(&self.body[1..]);
+    }
+
+    /// Writes the object without its type, as lists of built-in kinds show their items.
+    pub(crate) fn write_untyped(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.body);
+    }
+
+    /// Writes the metadata alone, as `PartialObjectMetadata`.
+    pub(crate) fn write_metadata(&self, out: &mut Vec<u8>) {
+        #[derive(Deserialize)]
+        struct Partial<'a> {
+            #[serde(borrow)]
+            metadata: &'a RawValue,
+        }
+        let partial = serde_json::from_slice::<Partial<'_>>(&self.body);
+        let metadata = partial.as_ref().map_or("{}", |partial| partial.metadata.get());
+        out.extend_from_slice(METADATA_PREFIX);
+        out.extend_from_slice(metadata.as_bytes());
+        out.push(b'}');
+    }
+}
+
+const METADATA_PREFIX: &[u8] =
+    b"{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/v1\",\"metadata\":";
+
+fn boxed(text: &str) -> Box<str> {
+    text.into()
+}
+
+/// The metadata of a value, made an object if it is none.
+pub(crate) fn meta_mut(value: &mut Value) -> &mut Map<String, Value> {
+    object_mut(field_mut(value, "metadata"))
+}
+
+/// A field of a value that is made an object if it is none.
+pub(crate) fn field_mut<'a>(value: &'a mut Value, field: &str) -> &'a mut Value {
+    object_mut(value).entry(field).or_insert(Value::Null)
+}
+
+pub(crate) fn object_mut(value: &mut Value) -> &mut Map<String, Value> {
+    if !value.is_object() {
+        *value = Value::Object(Map::new());
+    }
+    value.as_object_mut().expect("it was just made an object")
+}
+
+/// A fresh UID in the form of a random UUID.
+pub(crate) fn new_uid() -> String {
+    let (high, low) = (random(), random());
+    let (a, b, c) = (high >> 32, (high >> 16) & 0xffff, high & 0xfff);
+    let (d, e) = ((low >> 48) & 0x3fff | 0x8000, low & 0xffff_ffff_ffff);
+    format!("{a:08x}-{b:04x}-4{c:03x}-{d:04x}-{e:012x}")
+}
+
+/// The five letters that `generateName` adds.
+pub(crate) fn name_suffix() -> String {
+    const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
+    let mut number = random();
+    let mut letter = || {
+        let index = number % ALPHABET.len() as u64;
+        number /= ALPHABET.len() as u64;
+        char::from(ALPHABET[usize::try_from(index).unwrap_or_default()])
+    };
+    (0..5).map(|_| letter()).collect()
+}
+
+/// Unique within the process by the counter, across processes by the keys that std draws at random.
+fn random() -> u64 {
+    static KEYS: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    KEYS.hash_one(COUNT.fetch_add(1, Ordering::Relaxed))
+}
+
+/// The current time as metadata writes it.
+pub(crate) fn now() -> String {
+    jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}

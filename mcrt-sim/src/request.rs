@@ -1,0 +1,256 @@
+//! What a request asks for, read from its method, path, query and headers.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, USER_AGENT};
+use http::{HeaderMap, Method, request::Parts};
+
+/// What a request does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Verb {
+    /// Reads one object.
+    Get,
+    /// Reads a collection.
+    List,
+    /// Follows a collection.
+    Watch,
+    /// Creates an object.
+    Create,
+    /// Replaces an object.
+    Update,
+    /// Changes an object, server-side apply included.
+    Patch,
+    /// Deletes an object.
+    Delete,
+    /// Deletes a collection.
+    DeleteCollection,
+    /// Anything that is not about a resource: health, version, discovery.
+    Raw,
+}
+
+/// A request as hooks see it, before it is answered.
+#[derive(Clone)]
+pub struct RequestInfo {
+    verb: Verb,
+    method: Method,
+    path: String,
+    group: String,
+    version: String,
+    plural: String,
+    namespace: Option<String>,
+    name: Option<String>,
+    subresource: Option<String>,
+    query: Vec<(String, String)>,
+    token: Option<String>,
+    accept: String,
+    content_type: String,
+    agent: String,
+}
+
+impl RequestInfo {
+    pub(crate) fn read(parts: &Parts) -> Self {
+        let header = |name| text(&parts.headers, name).to_owned();
+        let query = parts.uri.query().unwrap_or_default();
+        let mut info = Self {
+            verb: Verb::Raw,
+            method: parts.method.clone(),
+            path: parts.uri.path().to_owned(),
+            group: String::new(),
+            version: String::new(),
+            plural: String::new(),
+            namespace: None,
+            name: None,
+            subresource: None,
+            query: form_urlencoded::parse(query.as_bytes()).into_owned().collect(),
+            token: header(AUTHORIZATION).strip_prefix("Bearer ").map(str::to_owned),
+            accept: header(ACCEPT),
+            content_type: header(CONTENT_TYPE),
+            agent: header(USER_AGENT),
+        };
+        info.read_path();
+        info
+    }
+
+    /// Splits a resource path into its parts; leaves the verb `Raw` if it is none.
+    fn read_path(&mut self) {
+        let path = self.path.clone();
+        let mut segments: Vec<_> = path
+            .split('/')
+            .filter(|segment| !segment.is_empty())
+            .map(decode)
+            .collect();
+        let rest = match segments.first().map(|first| &**first) {
+            Some("api") if segments.len() > 2 => {
+                self.version = segments[1].to_string();
+                segments.split_off(2)
+            }
+            Some("apis") if segments.len() > 3 => {
+                self.group = segments[1].to_string();
+                self.version = segments[2].to_string();
+                segments.split_off(3)
+            }
+            _ => return,
+        };
+        let mut rest: Vec<_> = rest.iter().map(|segment| &**segment).collect();
+        if let ["namespaces", namespace, plural, ..] = rest.as_slice()
+            && !(self.group.is_empty() && matches!(*plural, "status" | "finalize"))
+        {
+            self.namespace = Some((*namespace).to_owned());
+            rest.drain(..2);
+        }
+        let mut rest = rest.into_iter().map(str::to_owned);
+        self.plural = rest.next().unwrap_or_default();
+        self.name = rest.next();
+        self.subresource = rest.next();
+        if rest.next().is_none() {
+            self.verb = self.read_verb();
+        }
+    }
+
+    fn read_verb(&self) -> Verb {
+        let watch = self
+            .query("watch")
+            .is_some_and(|watch| matches!(watch, "" | "1" | "true"));
+        match (&self.method, self.name.is_some()) {
+            (&Method::GET | &Method::HEAD, _) if watch => Verb::Watch,
+            (&Method::GET | &Method::HEAD, true) => Verb::Get,
+            (&Method::GET | &Method::HEAD, false) => Verb::List,
+            (&Method::POST, _) => Verb::Create,
+            (&Method::PUT, _) => Verb::Update,
+            (&Method::PATCH, _) => Verb::Patch,
+            (&Method::DELETE, true) => Verb::Delete,
+            (&Method::DELETE, false) => Verb::DeleteCollection,
+            _ => Verb::Raw,
+        }
+    }
+
+    /// What the request does.
+    pub fn verb(&self) -> Verb {
+        self.verb
+    }
+
+    /// The path without the query.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// The API group; empty for the core group and for paths that are not about a resource.
+    pub fn group(&self) -> &str {
+        &self.group
+    }
+
+    /// The version inside the group.
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// The resource, for example `configmaps`.
+    pub fn plural(&self) -> &str {
+        &self.plural
+    }
+
+    /// The namespace in the path.
+    pub fn namespace(&self) -> Option<&str> {
+        self.namespace.as_deref()
+    }
+
+    /// The object's name in the path.
+    pub fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+
+    /// The subresource in the path, for example `status`.
+    pub fn subresource(&self) -> Option<&str> {
+        self.subresource.as_deref()
+    }
+
+    /// The page a list continues from.
+    pub fn continue_token(&self) -> Option<&str> {
+        self.query("continue").filter(|token| !token.is_empty())
+    }
+
+    /// The version a list or watch asks for.
+    pub fn resource_version(&self) -> Option<&str> {
+        self.query("resourceVersion")
+            .filter(|version| !version.is_empty())
+    }
+
+    /// The bearer token that came with the request.
+    pub fn token(&self) -> Option<&str> {
+        self.token.as_deref()
+    }
+
+    /// A parameter of the query.
+    pub fn query(&self, name: &str) -> Option<&str> {
+        self.query
+            .iter()
+            .find(|(known, _)| known == name)
+            .map(|(_, value)| value.as_str())
+    }
+
+    /// Whether the answer is to carry metadata only.
+    pub fn metadata_only(&self) -> bool {
+        self.accept.contains("as=PartialObjectMetadata")
+    }
+
+    /// The User-Agent header.
+    pub fn user_agent(&self) -> &str {
+        &self.agent
+    }
+
+    pub(crate) fn method(&self) -> &Method {
+        &self.method
+    }
+
+    pub(crate) fn content_type(&self) -> &str {
+        &self.content_type
+    }
+
+    pub(crate) fn flag(&self, name: &str) -> bool {
+        self.query(name)
+            .is_some_and(|value| matches!(value, "1" | "true"))
+    }
+
+    /// Who writes: the field manager, else the first word of the user agent.
+    pub(crate) fn manager(&self) -> &str {
+        let agent = self.agent.split('/').next().filter(|agent| !agent.is_empty());
+        self.query("fieldManager")
+            .filter(|manager| !manager.is_empty())
+            .or(agent)
+            .unwrap_or("unknown")
+    }
+}
+
+fn text(headers: &HeaderMap, name: http::HeaderName) -> &str {
+    headers
+        .get(name)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default()
+}
+
+/// Undoes percent-encoding in a path segment; `+` stands for itself there.
+fn decode(segment: &str) -> Cow<'_, str> {
+    if !segment.contains('%') {
+        return Cow::Borrowed(segment);
+    }
+    let escaped = segment
+        .replace('+', "%2B")
+        .replace('&', "%26")
+        .replace('=', "%3D");
+    let decoded = form_urlencoded::parse(escaped.as_bytes())
+        .next()
+        .map(|(name, _)| name.into_owned());
+    Cow::Owned(decoded.unwrap_or_default())
+}
+
+/// Tokens stay out of it, in whatever form a test prints a request.
+impl fmt::Debug for RequestInfo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RequestInfo")
+            .field("verb", &self.verb)
+            .field("path", &self.path)
+            .field("query", &self.query)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,309 @@
+//! One API server: its state, its knobs, and direct access to its objects for tests.
+
+use std::fmt;
+use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard};
+use serde_json::Value;
+
+use crate::counters::{Counters, Counting};
+use crate::hook::Verdict;
+use crate::kinds::ServedKind;
+use crate::object::{ObjectKey, new_uid};
+use crate::patch::PatchType;
+use crate::request::RequestInfo;
+use crate::service::Service;
+use crate::status::Status;
+use crate::store::Store;
+use crate::write::{DeleteOptions, Target, WriteOptions};
+
+/// An API server in memory. Clones share it; it lives as long as any clone, service or open watch.
+///
+/// It has no task of its own: every request is worked on by whoever sends it.
+#[derive(Clone)]
+pub struct Server(pub(crate) Arc<Inner>);
+
+pub(crate) type Hook = Arc<dyn Fn(&RequestInfo) -> Verdict + Send + Sync>;
+
+pub(crate) struct Inner {
+    name: String,
+    uid: String,
+    store: Mutex<Store>,
+    token: Mutex<Option<String>>,
+    hook: Mutex<Option<Hook>>,
+    pub(crate) counting: Arc<Counting>,
+}
+
+impl Inner {
+    /// The state, filled at the first look: a fleet of idle servers holds no objects.
+    pub(crate) fn store(&self) -> MutexGuard<'_, Store> {
+        let mut store = self.store.lock();
+        if !store.seeded {
+            store.seed(&self.uid);
+        }
+        store
+    }
+
+    /// Whether a request may pass; health and version are open to callers without a token.
+    pub(crate) fn allows(&self, token: Option<&str>, public: bool) -> bool {
+        let expected = self.token.lock();
+        match (expected.as_deref(), token) {
+            (None, _) => true,
+            (Some(_), None) => public,
+            (Some(expected), Some(token)) => expected == token,
+        }
+    }
+
+    pub(crate) fn hook(&self) -> Option<Hook> {
+        self.hook.lock().clone()
+    }
+}
+
+impl Server {
+    /// A server with the built-in kinds and namespaces.
+    pub fn new(name: &str) -> Self {
+        Self(Arc::new(Inner {
+            name: name.to_owned(),
+            uid: new_uid(),
+            store: Mutex::new(Store::new()),
+            token: Mutex::new(None),
+            hook: Mutex::new(None),
+            counting: Arc::default(),
+        }))
+    }
+
+    /// The name it has in its fleet.
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// The UID of this life of the server, which is also that of its namespace `kube-system`.
+    pub fn uid(&self) -> &str {
+        &self.0.uid
+    }
+
+    /// The way in, for `kube::Client::new` or anything else that speaks HTTP.
+    pub fn service(&self) -> Service {
+        Service::new(self.clone())
+    }
+
+    /// Requires this bearer token from now on; open watches go on, as they do on a real server.
+    pub fn set_token(&self, token: Option<String>) {
+        *self.0.token.lock() = token;
+    }
+
+    /// Lets a function decide on every request from now on; it replaces an earlier one.
+    pub fn hook(&self, hook: impl Fn(&RequestInfo) -> Verdict + Send + Sync + 'static) {
+        *self.0.hook.lock() = Some(Arc::new(hook));
+    }
+
+    /// Answers every request again.
+    pub fn clear_hook(&self) {
+        *self.0.hook.lock() = None;
+    }
+
+    /// The kinds that are served, every version on its own.
+    pub fn kinds(&self) -> Vec<ServedKind> {
+        let store = self.0.store();
+        let kinds = store.registry.iter().flat_map(|kind| {
+            kind.versions.iter().map(|version| ServedKind {
+                group: kind.group.clone(),
+                version: version.name.clone(),
+                kind: kind.kind.clone(),
+                plural: kind.plural.clone(),
+                namespaced: kind.namespaced,
+                status_subresource: version.status,
+            })
+        });
+        kinds.collect()
+    }
+
+    /// Serves a further kind, or a further version of one.
+    pub fn serve(&self, kind: ServedKind) {
+        self.0.store().registry.serve(&kind);
+    }
+
+    /// Stops serving a kind: its watches end, its paths answer 404, its objects stay out of sight.
+    pub fn unserve(&self, group: &str, plural: &str) {
+        let mut store = self.0.store();
+        if let Some(kind) = store.registry.by_plural(group, plural).cloned() {
+            store.registry.unserve(&kind.id);
+            store.resource(&kind).cut_watches();
+        }
+    }
+
+    /// Drops the event log: watches and pages that start at an older version answer 410.
+    pub fn compact(&self) {
+        self.0.store().compact();
+    }
+
+    /// Ends every open watch without an error, as a restarting server does.
+    pub fn disconnect_watches(&self) {
+        self.0
+            .store()
+            .resources()
+            .for_each(|(_, resource)| resource.cut_watches());
+    }
+
+    /// Ends every open watch with a 410 inside its stream.
+    pub fn expire_watches(&self) {
+        self.0
+            .store()
+            .resources()
+            .for_each(|(_, resource)| resource.expire_watches());
+    }
+
+    /// What was asked so far and what is open right now.
+    pub fn counters(&self) -> Counters {
+        self.0.counting.snapshot()
+    }
+
+    /// The version of the last write.
+    pub fn resource_version(&self) -> u64 {
+        self.0.store().version
+    }
+
+    /// Creates an object, in namespace `default` if it names none.
+    pub fn create(&self, object: Value) -> Result<Value, Status> {
+        self.write(object, |store, target, _, object| {
+            store.create(target, object, &WriteOptions::by(DIRECT))
+        })
+    }
+
+    /// Replaces an object; a resource version in it has to be the current one.
+    pub fn replace(&self, object: Value) -> Result<Value, Status> {
+        self.write(object, |store, target, key, object| {
+            let old = store
+                .find(&target.kind, key)
+                .ok_or_else(|| target.not_found(&key.name))?;
+            store.replace(target, &old, object, &WriteOptions::by(DIRECT))
+        })
+    }
+
+    /// Replaces the status of an object.
+    pub fn replace_status(&self, object: Value) -> Result<Value, Status> {
+        self.write(object, |store, target, key, object| {
+            let old = store
+                .find(&target.kind, key)
+                .ok_or_else(|| target.not_found(&key.name))?;
+            let options = WriteOptions {
+                status: target.version.status,
+                ..WriteOptions::by(DIRECT)
+            };
+            store.replace(target, &old, object, &options)
+        })
+    }
+
+    /// Applies an object for a field manager, taking fields from others where they conflict.
+    pub fn apply(&self, manager: &str, object: Value) -> Result<Value, Status> {
+        self.write(object, |store, target, key, object| {
+            store
+                .apply(target, key, object, &WriteOptions::by(manager), true)
+                .map(|(object, _)| object)
+        })
+    }
+
+    /// Merges a change into an object (RFC 7386); the change names the object by type, namespace and name.
+    pub fn merge(&self, change: Value) -> Result<Value, Status> {
+        self.write(change, |store, target, key, change| {
+            store.patch(target, key, PatchType::Merge, &change, &WriteOptions::by(DIRECT))
+        })
+    }
+
+    /// Reads an object; the namespace is ignored for cluster-scoped kinds.
+    pub fn get(
+        &self,
+        api_version: &str,
+        kind: &str,
+        namespace: Option<&str>,
+        name: &str,
+    ) -> Result<Value, Status> {
+        let store = self.0.store();
+        let target = find_target(&store, api_version, kind)?;
+        let key = key(&target, namespace, name);
+        let found = store
+            .find(&target.kind, &key)
+            .ok_or_else(|| target.not_found(name))?;
+        Ok(target.thaw(&found))
+    }
+
+    /// Reads the objects of a kind, in one namespace or in all, sorted by namespace and name.
+    pub fn list(&self, api_version: &str, kind: &str, namespace: Option<&str>) -> Result<Vec<Value>, Status> {
+        let store = self.0.store();
+        let target = find_target(&store, api_version, kind)?;
+        let objects = store.in_namespace(&target.kind.id, namespace);
+        Ok(objects.iter().map(|object| target.thaw(object)).collect())
+    }
+
+    /// Deletes an object; finalizers hold it as they do for any client.
+    pub fn delete(
+        &self,
+        api_version: &str,
+        kind: &str,
+        namespace: Option<&str>,
+        name: &str,
+    ) -> Result<(), Status> {
+        let mut store = self.0.store();
+        let target = find_target(&store, api_version, kind)?;
+        let key = key(&target, namespace, name);
+        store.delete(&target, &key, &DeleteOptions::default()).map(|_| ())
+    }
+
+    fn write(
+        &self,
+        mut object: Value,
+        write: impl FnOnce(&mut Store, &Target, &ObjectKey, Value) -> Result<Arc<crate::object::Object>, Status>,
+    ) -> Result<Value, Status> {
+        let mut store = self.0.store();
+        let text = |field: &str| object[field].as_str().unwrap_or_default();
+        let target = find_target(&store, text("apiVersion"), text("kind"))?;
+        let metadata = |field: &str| object["metadata"][field].as_str().filter(|text| !text.is_empty());
+        let key = key(
+            &target,
+            metadata("namespace"),
+            metadata("name").unwrap_or_default(),
+        );
+        let namespace = key.namespace.to_string();
+        let namespace = target.kind.namespaced.then_some(namespace.as_str());
+        Store::admit(&target, namespace, None, &mut object)?;
+        let written = write(&mut store, &target, &key, object)?;
+        Ok(target.thaw(&written))
+    }
+}
+
+/// The field manager of direct writes.
+const DIRECT: &str = "mcrt-sim";
+
+fn find_target(store: &Store, api_version: &str, kind: &str) -> Result<Target, Status> {
+    let found = store.registry.by_type(api_version, kind);
+    let (kind, version) = found.ok_or_else(|| {
+        Status::new(
+            404,
+            "NotFound",
+            format!("no matches for kind \"{kind}\" in version \"{api_version}\""),
+        )
+    })?;
+    Ok(Target {
+        kind: Arc::clone(kind),
+        version: version.clone(),
+    })
+}
+
+fn key(target: &Target, namespace: Option<&str>, name: &str) -> ObjectKey {
+    let namespace = if target.kind.namespaced {
+        namespace.unwrap_or("default")
+    } else {
+        ""
+    };
+    ObjectKey::new(namespace, name)
+}
+
+/// No objects and no token: both are secret.
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server")
+            .field("name", &self.0.name)
+            .field("uid", &self.0.uid)
+            .finish_non_exhaustive()
+    }
+}

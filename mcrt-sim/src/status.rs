@@ -1,0 +1,164 @@
+//! The API's error answer: `Status`, with the reasons and codes that a real server uses.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde_json::{Value, json};
+
+/// Why a request was refused, as `meta/v1 Status` says it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Status {
+    code: u16,
+    reason: Cow<'static, str>,
+    message: String,
+    details: Option<Box<Value>>,
+}
+
+impl Status {
+    /// A status of any code and reason.
+    pub fn new(code: u16, reason: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            reason: reason.into(),
+            message: message.into(),
+            details: None,
+        }
+    }
+
+    /// The HTTP status code.
+    pub fn code(&self) -> u16 {
+        self.code
+    }
+
+    /// The machine-readable reason, for example `AlreadyExists`.
+    pub fn reason(&self) -> &str {
+        &self.reason
+    }
+
+    /// The sentence for people.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    pub(crate) fn with_details(mut self, details: Value) -> Self {
+        self.details = Some(Box::new(details));
+        self
+    }
+
+    pub(crate) fn bad_request(message: impl Into<String>) -> Self {
+        Self::new(400, "BadRequest", message)
+    }
+
+    pub(crate) fn unauthorized() -> Self {
+        Self::new(401, "Unauthorized", "Unauthorized")
+    }
+
+    pub(crate) fn forbidden(message: impl Into<String>) -> Self {
+        Self::new(403, "Forbidden", message)
+    }
+
+    /// The object does not exist.
+    pub(crate) fn not_found(group: &str, plural: &str, name: &str) -> Self {
+        let message = format!("{} \"{name}\" not found", resource(group, plural));
+        Self::new(404, "NotFound", message)
+            .with_details(json!({"name": name, "group": group, "kind": plural}))
+    }
+
+    /// The resource itself is not served under a group that is.
+    pub(crate) fn not_served() -> Self {
+        Self::new(
+            404,
+            "NotFound",
+            "the server could not find the requested resource",
+        )
+        .with_details(json!({}))
+    }
+
+    pub(crate) fn method_not_allowed(method: &str) -> Self {
+        let message = format!("{method} is not supported on resources of this kind");
+        Self::new(405, "MethodNotAllowed", message)
+    }
+
+    pub(crate) fn already_exists(group: &str, plural: &str, name: &str) -> Self {
+        let message = format!("{} \"{name}\" already exists", resource(group, plural));
+        Self::new(409, "AlreadyExists", message)
+            .with_details(json!({"name": name, "group": group, "kind": plural}))
+    }
+
+    pub(crate) fn conflict(group: &str, plural: &str, name: &str, why: &str) -> Self {
+        let message = format!(
+            "Operation cannot be fulfilled on {} \"{name}\": {why}",
+            resource(group, plural)
+        );
+        Self::new(409, "Conflict", message)
+            .with_details(json!({"name": name, "group": group, "kind": plural}))
+    }
+
+    /// The version asked for is older than the event log reaches.
+    pub(crate) fn expired(message: impl Into<String>) -> Self {
+        Self::new(410, "Expired", message)
+    }
+
+    pub(crate) fn too_large(limit: usize) -> Self {
+        let message = format!("Request entity too large: limit is {limit}");
+        Self::new(413, "RequestEntityTooLarge", message)
+    }
+
+    pub(crate) fn unsupported_media_type(message: impl Into<String>) -> Self {
+        Self::new(415, "UnsupportedMediaType", message)
+    }
+
+    pub(crate) fn invalid(group: &str, kind: &str, name: &str, field: &str, why: &str) -> Self {
+        let scoped = if group.is_empty() {
+            kind.to_owned()
+        } else {
+            format!("{kind}.{group}")
+        };
+        Self::new(
+            422,
+            "Invalid",
+            format!("{scoped} \"{name}\" is invalid: {field}: {why}"),
+        )
+        .with_details(json!({
+            "name": name, "group": group, "kind": kind,
+            "causes": [{"reason": "FieldValueInvalid", "message": why, "field": field}],
+        }))
+    }
+
+    /// The version asked for lies in the future of this server.
+    pub(crate) fn version_too_large(asked: u64, current: u64) -> Self {
+        let message = format!("Timeout: Too large resource version: {asked}, current: {current}");
+        Self::new(504, "Timeout", message).with_details(json!({
+            "retryAfterSeconds": 1,
+            "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
+        }))
+    }
+
+    /// The object as it goes over the wire.
+    pub(crate) fn to_value(&self) -> Value {
+        let mut value = json!({
+            "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+            "message": self.message, "reason": self.reason, "code": self.code,
+        });
+        if let Some(details) = &self.details {
+            value["details"] = (**details).clone();
+        }
+        value
+    }
+}
+
+fn resource(group: &str, plural: &str) -> String {
+    if group.is_empty() {
+        plural.to_owned()
+    } else {
+        format!("{plural}.{group}")
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({} {})", self.message, self.code, self.reason)
+    }
+}
+
+impl std::error::Error for Status {}

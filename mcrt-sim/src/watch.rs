@@ -1,0 +1,270 @@
+//! Watches: the event log of a resource as one client sees it through its selectors.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::Stream;
+use serde_json::json;
+use tokio::sync::watch::Receiver;
+use tokio::time::Instant;
+
+use crate::counters::Open;
+use crate::hook::TOO_OLD;
+use crate::list::{filter, number};
+use crate::object::Object;
+use crate::request::RequestInfo;
+use crate::selector::Filter;
+use crate::server::Inner;
+use crate::status::Status;
+use crate::store::{Batch, Event, Signal};
+use crate::write::Target;
+
+/// How often a watch that allows bookmarks gets one.
+const BOOKMARKS: Duration = Duration::from_secs(60);
+/// How long a watch lasts that names no timeout.
+const LONGEST: Duration = Duration::from_secs(45 * 60);
+/// How many events go out in one frame.
+const FRAME: usize = 64;
+
+/// One running watch.
+struct Watch {
+    server: Arc<Inner>,
+    target: Target,
+    filter: Filter,
+    metadata_only: bool,
+    initial: std::vec::IntoIter<Arc<Object>>,
+    /// The version that the mark at the end of the initial events carries.
+    initial_end: Option<u64>,
+    bookmarks: bool,
+    /// Events up to this version are known to the client.
+    known: u64,
+    sequence: u64,
+    signal: Receiver<Signal>,
+    started: Signal,
+    deadline: Instant,
+    bookmark_at: Instant,
+    ended: bool,
+    _open: Option<Open>,
+}
+
+/// Starts a watch, or says why it cannot start.
+pub(crate) fn watch(
+    server: &Arc<Inner>,
+    target: Target,
+    info: &RequestInfo,
+    open: Option<Open>,
+) -> Result<impl Stream<Item = Bytes> + Send + use<>, Status> {
+    let filter = filter(info)?;
+    let asked = number(info, "resourceVersion")?.unwrap_or_default();
+    let timeout = number(info, "timeoutSeconds")?.filter(|timeout| *timeout > 0);
+    let streaming = info.query("sendInitialEvents").map(|value| value == "true");
+    if streaming.is_some() && info.query("resourceVersionMatch") != Some("NotOlderThan") {
+        return Err(Status::invalid(
+            "meta.k8s.io",
+            "ListOptions",
+            "",
+            "resourceVersionMatch",
+            "Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
+        ));
+    }
+    let bookmarks = info.flag("allowWatchBookmarks");
+    let now = Instant::now();
+    let mut store = server.store();
+    let current = store.version;
+    let resource = store.resource(&target.kind);
+    let from_now = streaming == Some(true) || asked == 0;
+    let start = if from_now {
+        Some(resource.next_sequence())
+    } else {
+        resource.sequence_after(asked)
+    };
+    let initial = if from_now && streaming != Some(false) {
+        resource.snapshot(current, None).unwrap_or_default()
+    } else {
+        Vec::new()
+    };
+    let signal = resource.subscribe();
+    let started = *signal.borrow();
+    drop(store);
+    let mut watch = Watch {
+        server: Arc::clone(server),
+        target,
+        filter,
+        metadata_only: info.metadata_only(),
+        initial: initial.into_iter(),
+        initial_end: (streaming == Some(true) && bookmarks).then_some(current),
+        bookmarks,
+        known: if from_now { current } else { asked },
+        sequence: start.unwrap_or_default(),
+        signal,
+        started,
+        deadline: now
+            + timeout
+                .map_or(LONGEST, Duration::from_secs)
+                .min(LONGEST.max(LONGEST * 2)),
+        bookmark_at: now + BOOKMARKS,
+        ended: false,
+        _open: open,
+    };
+    // A real server answers a start that is too old with 200 and an error inside the stream.
+    let refused = start.is_none().then(|| {
+        watch.ended = true;
+        error_event(&Status::expired(format!("{TOO_OLD}: {asked} ({current})")))
+    });
+    let rest = futures::stream::unfold(watch, |mut watch| async move {
+        let frame = watch.next().await?;
+        Some((frame, watch))
+    });
+    Ok(futures::StreamExt::chain(futures::stream::iter(refused), rest))
+}
+
+/// What to do after a look at the log.
+enum Step {
+    Send(Vec<u8>),
+    Again,
+    /// All events up to this version have been seen.
+    Wait(u64),
+}
+
+impl Watch {
+    async fn next(&mut self) -> Option<Bytes> {
+        loop {
+            if self.ended {
+                return None;
+            }
+            let signal = *self.signal.borrow_and_update();
+            if signal.cut != self.started.cut {
+                return None;
+            }
+            if signal.expired != self.started.expired {
+                self.ended = true;
+                return Some(error_event(&Status::expired(TOO_OLD)));
+            }
+            let version = match self.step() {
+                Step::Send(frame) => return Some(frame.into()),
+                Step::Again => continue,
+                Step::Wait(version) => version,
+            };
+            if let Some(frame) = self.wait(version).await {
+                return Some(frame);
+            }
+        }
+    }
+
+    /// Waits for the next change; at a bookmark's time or at the end gives the bookmark.
+    async fn wait(&mut self, version: u64) -> Option<Bytes> {
+        let next = if self.bookmarks {
+            self.deadline.min(self.bookmark_at)
+        } else {
+            self.deadline
+        };
+        tokio::select! {
+            biased;
+            changed = self.signal.changed() => {
+                // The sender lives as long as the store, which this watch keeps alive.
+                self.ended = changed.is_err();
+                return None;
+            }
+            () = tokio::time::sleep_until(next) => {}
+        }
+        self.ended = next == self.deadline;
+        self.bookmark_at = Instant::now() + BOOKMARKS;
+        self.bookmarks.then(|| self.bookmark(version, false).into())
+    }
+
+    fn step(&mut self) -> Step {
+        let mut out = Vec::new();
+        for object in self
+            .initial
+            .by_ref()
+            .filter(|object| self.filter.matches(object))
+            .take(FRAME)
+        {
+            write_event("ADDED", &object, &self.target, self.metadata_only, &mut out);
+        }
+        if !out.is_empty() {
+            return Step::Send(out);
+        }
+        if let Some(version) = self.initial_end.take() {
+            return Step::Send(self.bookmark(version, true));
+        }
+        let (batch, version) = {
+            let mut store = self.server.store();
+            let version = store.version;
+            (
+                store.resource(&self.target.kind).events(self.sequence, FRAME),
+                version,
+            )
+        };
+        let events = match batch {
+            Batch::Events(events) => events,
+            Batch::Lagged => {
+                self.ended = true;
+                return Step::Send(error_event(&Status::expired(TOO_OLD)).into());
+            }
+        };
+        if events.is_empty() {
+            return Step::Wait(version.max(self.known));
+        }
+        self.sequence += events.len() as u64;
+        for event in events.iter().filter(|event| event.version > self.known) {
+            self.write(event, &mut out);
+        }
+        if out.is_empty() {
+            Step::Again
+        } else {
+            Step::Send(out)
+        }
+    }
+
+    /// Writes an event as the selectors show it: an object that stops matching is deleted for this client.
+    fn write(&self, event: &Event, out: &mut Vec<u8>) {
+        let matched = event.old.as_ref().filter(|old| self.filter.matches(old));
+        let matches = !event.removed && self.filter.matches(&event.new);
+        let mut write = |kind, object: &Object| {
+            write_event(kind, object, &self.target, self.metadata_only, out);
+        };
+        match (matched, matches) {
+            (None, true) => write("ADDED", &event.new),
+            (Some(_), true) => write("MODIFIED", &event.new),
+            (Some(_), false) if event.removed => write("DELETED", &event.new),
+            (Some(old), false) => write("DELETED", &old.at_version(event.version)),
+            (None, false) => {}
+        }
+    }
+
+    fn bookmark(&self, version: u64, initial_end: bool) -> Vec<u8> {
+        let (kind, api_version) = if self.metadata_only {
+            ("PartialObjectMetadata", "meta.k8s.io/v1")
+        } else {
+            (
+                self.target.kind.kind.as_str(),
+                self.target.version.api_version.as_str(),
+            )
+        };
+        let mut metadata = json!({"resourceVersion": version.to_string(), "creationTimestamp": null});
+        if initial_end {
+            metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});
+        }
+        let object = json!({"kind": kind, "apiVersion": api_version, "metadata": metadata});
+        format!("{}\n", json!({"type": "BOOKMARK", "object": object})).into_bytes()
+    }
+}
+
+fn write_event(kind: &str, object: &Object, target: &Target, metadata_only: bool, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"{\"type\":\"");
+    out.extend_from_slice(kind.as_bytes());
+    out.extend_from_slice(b"\",\"object\":");
+    if metadata_only {
+        object.write_metadata(out);
+    } else {
+        object.write(&target.version, out);
+    }
+    out.extend_from_slice(b"}\n");
+}
+
+/// The event by which a stream tells its failure.
+pub(crate) fn error_event(status: &Status) -> Bytes {
+    format!("{}\n", json!({"type": "ERROR", "object": status.to_value()})).into()
+}
