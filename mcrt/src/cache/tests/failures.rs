@@ -1,10 +1,11 @@
 //! Servers that fail, refuse, or do not know the kind.
-use super::{server::Verdict, *};
+use super::{server::watches, *};
+use mcrt_sim::Verdict;
 
 #[tokio::test(start_paused = true)]
 async fn failing_lists_are_spaced_out() {
     let server = Server::new();
-    server.rule(|_| Verdict::Fail(500, "InternalError"));
+    server.rule(|_| Verdict::fail(500));
     let caches = caches(&server);
     let cache = caches.open::<ConfigMap>(scope(), ());
     cache.start();
@@ -12,7 +13,7 @@ async fn failing_lists_are_spaced_out() {
     assert!((5..=16).contains(&server.lists()), "{} lists", server.lists());
     assert_eq!(cache.store().state(), WatchState::Syncing);
     assert!(!cache.store().is_synced());
-    server.rule(|_| Verdict::Serve);
+    server.rule(|_| Verdict::Pass);
     synced(&cache).await;
     caches.close().await;
 }
@@ -21,28 +22,29 @@ async fn failing_lists_are_spaced_out() {
 async fn watches_that_end_at_once_are_spaced_out() {
     let server = Server::new();
     let caches = caches(&server);
-    let (cache, ..) = recorded(&caches).await;
-    let end = server.clone();
+    let ending = server.clone();
     server.rule(move |call| {
-        if call.watch {
-            let end = end.clone();
-            tokio::spawn(async move { end.disconnect() });
+        if watches(call) {
+            let ending = ending.clone();
+            tokio::spawn(async move {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+                ending.disconnect();
+            });
         }
-        Verdict::Serve
+        Verdict::Pass
     });
-    until("a watch", || server.open_watches() == 1).await;
-    server.disconnect();
+    let (cache, ..) = recorded(&caches).await;
     tokio::time::sleep(Duration::from_secs(300)).await;
-    let watches = server.count(|call| call.watch);
-    assert!((5..=25).contains(&watches), "{watches} watches");
-    assert_eq!(cache.stats().watch_restarts, watches as u64 - 1);
+    let started = server.count(watches);
+    assert!((8..=20).contains(&started), "{started} watches");
+    assert_eq!(cache.stats().watch_restarts, started as u64 - 1);
     caches.close().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_kind_that_is_not_served_is_absent_until_it_is() {
     let server = Server::with(&["x/a"]);
-    server.rule(|_| Verdict::Fail(404, "NotFound"));
+    server.rule(|_| Verdict::fail(404));
     let caches = caches(&server);
     let cache = caches.open::<ConfigMap>(scope(), ());
     let recorder = Arc::new(Recorder::default());
@@ -52,7 +54,7 @@ async fn a_kind_that_is_not_served_is_absent_until_it_is() {
     tokio::time::sleep(Duration::from_secs(290)).await;
     assert!((8..=13).contains(&server.lists()), "{} lists", server.lists());
     assert!(recorder.take().is_empty());
-    server.rule(|_| Verdict::Serve);
+    server.rule(|_| Verdict::Pass);
     synced(&cache).await;
     assert_eq!(recorder.take(), ["(+x/a)", "synced"]);
     caches.close().await;
@@ -64,13 +66,13 @@ async fn a_kind_that_goes_is_absent_and_its_objects_stay_readable() {
     let caches = caches(&server);
     let (cache, recorder, _subscription) = recorded(&caches).await;
     until("a watch", || server.open_watches() == 1).await;
-    server.rule(|_| Verdict::Fail(404, "NotFound"));
+    server.rule(|_| Verdict::fail(404));
     server.disconnect();
     reaches(&cache, WatchState::Absent).await;
     assert_eq!(cache.store().len(), 1);
     assert_eq!(recorder.take(), ["(+x/a)", "synced"]);
     server.delete("x/a");
-    server.rule(|_| Verdict::Serve);
+    server.rule(|_| Verdict::Pass);
     synced(&cache).await;
     assert_eq!(recorder.take(), ["(-x/a)", "synced"]);
     caches.close().await;
@@ -79,12 +81,12 @@ async fn a_kind_that_goes_is_absent_and_its_objects_stay_readable() {
 #[tokio::test(start_paused = true)]
 async fn a_refused_kind_is_forbidden_until_it_is_allowed() {
     let server = Server::with(&["x/a"]);
-    server.rule(|_| Verdict::Fail(403, "Forbidden"));
+    server.rule(|_| Verdict::fail(403));
     let caches = caches(&server);
     let cache = caches.open::<ConfigMap>(scope(), ());
     cache.start();
     reaches(&cache, WatchState::Forbidden).await;
-    server.rule(|_| Verdict::Serve);
+    server.rule(|_| Verdict::Pass);
     synced(&cache).await;
     caches.close().await;
 }
@@ -92,14 +94,23 @@ async fn a_refused_kind_is_forbidden_until_it_is_allowed() {
 #[tokio::test(start_paused = true)]
 async fn a_watch_that_alone_is_refused_is_forbidden_and_synced_once_it_is_allowed() {
     let server = Server::with(&["x/a"]);
-    server.rule(|call| if call.watch { Verdict::Fail(403, "Forbidden") } else { Verdict::Serve });
+    server.rule(|call| {
+        if watches(call) {
+            Verdict::fail(403)
+        } else {
+            Verdict::Pass
+        }
+    });
     let caches = caches(&server);
     let cache = caches.open::<ConfigMap>(scope(), ());
     cache.start();
     reaches(&cache, WatchState::Forbidden).await;
     tokio::time::sleep(Duration::from_secs(120)).await;
-    assert_eq!((server.lists(), cache.store().state()), (1, WatchState::Forbidden));
-    server.rule(|_| Verdict::Serve);
+    assert_eq!(
+        (server.lists(), cache.store().state()),
+        (1, WatchState::Forbidden)
+    );
+    server.rule(|_| Verdict::Pass);
     synced(&cache).await;
     assert_eq!(server.lists(), 1);
     caches.close().await;
@@ -108,19 +119,29 @@ async fn a_watch_that_alone_is_refused_is_forbidden_and_synced_once_it_is_allowe
 #[tokio::test(start_paused = true)]
 async fn one_kind_that_fails_leaves_the_others_alone() {
     let server = Server::with(&["x/a", "y/a"]);
-    server.rule(|call| match call.namespace.as_deref() {
-        Some("y") => Verdict::Fail(403, "Forbidden"),
-        _ => Verdict::Serve,
+    server.rule(|call| match call.namespace() {
+        Some("y") => Verdict::fail(403),
+        _ => Verdict::Pass,
     });
     let caches = caches(&server);
     let [x, y] = ["x", "y"].map(|namespace| {
-        let cache = caches.open::<ConfigMap>(WatchScope { namespaces: vec![namespace.into()], ..scope() }, ());
+        let cache = caches.open::<ConfigMap>(
+            WatchScope {
+                namespaces: vec![namespace.into()],
+                ..scope()
+            },
+            (),
+        );
         cache.start();
         cache
     });
     synced(&x).await;
     reaches(&y, WatchState::Forbidden).await;
-    let states: Vec<_> = caches.states().into_iter().map(|(scope, state)| (scope.namespaces, state)).collect();
+    let states: Vec<_> = caches
+        .states()
+        .into_iter()
+        .map(|(scope, state)| (scope.namespaces, state))
+        .collect();
     assert!(states.contains(&(vec!["x".into()], WatchState::Synced)));
     assert!(states.contains(&(vec!["y".into()], WatchState::Forbidden)));
     caches.close().await;
@@ -132,10 +153,10 @@ async fn bookmarks_keep_a_quiet_store_fresh_and_silence_shows_in_its_age() {
     let caches = caches(&server);
     let (cache, ..) = recorded(&caches).await;
     until("a watch", || server.open_watches() == 1).await;
-    tokio::time::sleep(Duration::from_secs(100)).await;
-    assert!(cache.store().age().unwrap() >= Duration::from_secs(99));
+    tokio::time::sleep(Duration::from_secs(50)).await;
+    assert!(cache.store().age().unwrap() >= Duration::from_secs(49));
     assert_eq!(cache.store().stale_for(), None);
-    server.bookmark();
-    until("a fresh store", || cache.store().age().unwrap() < Duration::from_secs(1)).await;
+    tokio::time::sleep(Duration::from_secs(11)).await;
+    assert!(cache.store().age().unwrap() < Duration::from_secs(5));
     caches.close().await;
 }

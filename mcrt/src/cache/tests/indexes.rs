@@ -29,12 +29,21 @@ async fn an_index_follows_additions_updates_and_deletions_and_a_late_one_is_comp
     server.put("x/a", "2");
     server.put("x/c", "2");
     server.delete("x/b");
-    until("the changes", || cache.store().len() == 2 && cache.store().get(&key("x/b")).is_none()).await;
+    until("the changes", || {
+        cache.store().len() == 2 && cache.store().get(&key("x/b")).is_none()
+    })
+    .await;
     for index in [&early, &late] {
         assert!(names(&cache, index, "1").is_empty());
         assert_eq!(names(&cache, index, "2"), ["a", "c"]);
     }
-    let other = caches.open::<ConfigMap>(WatchScope { labels: Some("other".into()), ..scope() }, ());
+    let other = caches.open::<ConfigMap>(
+        WatchScope {
+            labels: Some("other".into()),
+            ..scope()
+        },
+        (),
+    );
     assert!(other.store().by_index(&early, &"2".to_owned()).is_empty());
     caches.close().await;
 }

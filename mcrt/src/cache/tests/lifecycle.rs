@@ -1,12 +1,16 @@
 //! From open to close, within limits.
-use super::{server::Verdict, *};
+use super::{server::watches, *};
+use mcrt_sim::Verdict;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 #[tokio::test(start_paused = true)]
 async fn the_same_scope_is_the_same_cache_and_one_watch() {
     let server = Server::with(&["x/a"]);
     let caches = caches(&server);
-    let two = |order: [&str; 2]| WatchScope { namespaces: order.map(Into::into).to_vec(), ..scope() };
+    let two = |order: [&str; 2]| WatchScope {
+        namespaces: order.map(Into::into).to_vec(),
+        ..scope()
+    };
     let first = caches.open::<ConfigMap>(two(["x", "y"]), ());
     let second = caches.open::<ConfigMap>(two(["y", "x"]), ());
     first.start();
@@ -24,7 +28,10 @@ async fn an_idle_cache_asks_the_server_nothing() {
     let caches = caches(&server);
     let cache = caches.open::<ConfigMap>(scope(), ());
     tokio::time::sleep(Duration::from_secs(60)).await;
-    assert_eq!((server.count(|_| true), cache.store().state()), (0, WatchState::Idle));
+    assert_eq!(
+        (server.count(|_| true), cache.store().state()),
+        (0, WatchState::Idle)
+    );
     caches.close().await;
 }
 
@@ -35,7 +42,13 @@ async fn closing_joins_every_task_and_leaves_the_stores_readable() {
     let server = Server::with(&["x/a"]);
     let caches = caches(&server);
     let (cache, recorder, subscription) = recorded(&caches).await;
-    let waiting = caches.open::<ConfigMap>(WatchScope { namespaces: vec!["y".into()], ..scope() }, ());
+    let waiting = caches.open::<ConfigMap>(
+        WatchScope {
+            namespaces: vec!["y".into()],
+            ..scope()
+        },
+        (),
+    );
     server.rule(|_| Verdict::Hang);
     waiting.start();
     until("a list that hangs", || server.lists() == 2).await;
@@ -47,7 +60,18 @@ async fn closing_joins_every_task_and_leaves_the_stores_readable() {
     assert_eq!(cache.store().len(), 1);
     assert_eq!(Arc::strong_count(&recorder), 1);
     let late = cache.subscribe(recorder.clone()).await;
-    assert!(caches.open::<ConfigMap>(WatchScope { labels: Some("a".into()), ..scope() }, ()).store().is_empty());
+    assert!(
+        caches
+            .open::<ConfigMap>(
+                WatchScope {
+                    labels: Some("a".into()),
+                    ..scope()
+                },
+                ()
+            )
+            .store()
+            .is_empty()
+    );
     drop((late, subscription, caches));
     until("every task has ended", || metrics.num_alive_tasks() == before).await;
 }
@@ -64,24 +88,73 @@ async fn dropped_caches_stop_too() {
     assert_eq!(held.0.store().state(), WatchState::Closed);
 }
 
-#[tokio::test(start_paused = true)]
-async fn lists_of_many_caches_stay_within_the_limits() {
-    let server = Server::with(&["n0/a"]);
-    let (running, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
-    let release = Arc::new(AtomicUsize::new(0));
-    let slow = server.slow(Duration::from_secs(1), {
-        let (running, most) = (running.clone(), most.clone());
-        move |begins| {
-            let now = if begins { running.fetch_add(1, SeqCst) + 1 } else { running.fetch_sub(1, SeqCst) - 1 };
-            most.fetch_max(now, SeqCst);
+/// The most lists that were open at once until all caches were synced.
+async fn most_lists(servers: &[Server], all: &[Cache<ConfigMap>]) -> Vec<u64> {
+    let mut most = vec![0; servers.len() + 1];
+    until("all lists", || {
+        let open: Vec<_> = servers.iter().map(Server::open_lists).collect();
+        let total = open.iter().sum();
+        for (most, now) in most.iter_mut().zip(open.into_iter().chain([total])) {
+            *most = now.max(*most);
         }
+        all.iter().all(|cache| cache.store().is_synced())
+    })
+    .await;
+    most
+}
+
+fn started(caches: &Caches, scope: WatchScope) -> Cache<ConfigMap> {
+    let cache = caches.open(scope, ());
+    cache.start();
+    cache
+}
+
+#[tokio::test(start_paused = true)]
+async fn lists_of_many_caches_stay_within_the_limits_of_cluster_and_fleet() {
+    let servers = [(); 2].map(|()| Server::with(&["x/a"]));
+    let limits = Arc::new(ListLimits::new(4, 3));
+    let mut all = Vec::new();
+    let clusters = servers.each_ref().map(|server| {
+        server.rule(|call| {
+            if watches(call) {
+                Verdict::Pass
+            } else {
+                Verdict::Delay(Duration::from_secs(1))
+            }
+        });
+        let caches = Caches::new(
+            ClusterName::host(),
+            server.client(),
+            limits.clone(),
+            CacheSettings::default(),
+        );
+        all.extend((0..20).map(|n| started(&caches, scope_number(n))));
+        caches
     });
-    let _ = release;
-    let caches = with_limits(&slow, ListLimits::new(6, 3));
-    let all: Vec<_> = (0..20).map(|n| open(&caches, n)).collect();
-    for cache in &all {
-        synced(cache).await;
+    assert_eq!(most_lists(&servers, &all).await, [3, 3, 4]);
+    assert_eq!(limits.running(), 0);
+    for caches in &clusters {
+        caches.close().await;
     }
-    assert_eq!(most.load(SeqCst), 3);
-    caches.close().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn clusters_whose_lists_hang_do_not_keep_the_others_from_listing() {
+    let limits = Arc::new(ListLimits::new(2, 2));
+    let [dead, well] = [(); 2].map(|()| Server::with(&["x/a"]));
+    dead.rule(|_| Verdict::Hang);
+    let [dead_caches, well_caches] = [&dead, &well].map(|server| {
+        Caches::new(
+            ClusterName::host(),
+            server.client(),
+            limits.clone(),
+            CacheSettings::default(),
+        )
+    });
+    let _hanging: Vec<_> = (0..8).map(|n| started(&dead_caches, scope_number(n))).collect();
+    until("two lists that hang", || dead.lists() == 2).await;
+    synced(&started(&well_caches, scope())).await;
+    assert_eq!(dead.lists(), 2);
+    dead_caches.close().await;
+    well_caches.close().await;
 }

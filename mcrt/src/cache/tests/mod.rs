@@ -25,8 +25,20 @@ async fn until(what: &str, mut holds: impl FnMut() -> bool) {
     panic!("not within 100 s: {what}");
 }
 
+/// All config maps that a test made: every namespace has one more from the server.
 fn scope() -> WatchScope {
-    WatchScope::all(ApiResource::erase::<ConfigMap>(&()))
+    WatchScope {
+        labels: Some("team".into()),
+        ..WatchScope::all(ApiResource::erase::<ConfigMap>(&()))
+    }
+}
+
+/// A scope of its own for each number, with the same objects.
+fn scope_number(n: usize) -> WatchScope {
+    WatchScope {
+        labels: Some(format!("team,number!={n}")),
+        ..scope()
+    }
 }
 
 fn key(text: &str) -> ObjectKey {
@@ -51,7 +63,10 @@ async fn synced<K: super::Cacheable>(cache: &Cache<K>) {
 async fn reaches<K: super::Cacheable>(cache: &Cache<K>, state: WatchState) {
     let mut states = cache.state();
     let reached = states.wait_for(|now| *now == state);
-    tokio::time::timeout(Duration::from_secs(100), reached).await.expect("within 100 s").unwrap();
+    tokio::time::timeout(Duration::from_secs(100), reached)
+        .await
+        .expect("within 100 s")
+        .unwrap();
 }
 
 /// Writes down what it is told: `+x/a`, `~x/a`, `-x/a`, `synced`; in parentheses what comes of a list.
@@ -84,8 +99,16 @@ impl<K: Resource + Send + Sync> DeltaSink<K> for Recorder {
             Delta::Synced => return self.0.lock().push("synced".into()),
         };
         let object = delta.object().unwrap();
-        let text = format!("{sign}{}/{}", object.namespace().unwrap_or_default(), object.name_any());
-        self.0.lock().push(if origin == Origin::List { format!("({text})") } else { text });
+        let text = format!(
+            "{sign}{}/{}",
+            object.namespace().unwrap_or_default(),
+            object.name_any()
+        );
+        self.0.lock().push(if origin == Origin::List {
+            format!("({text})")
+        } else {
+            text
+        });
     }
 }
 

@@ -1,6 +1,7 @@
 //! Lists, and lists again: nothing lost, nothing twice, nothing said that did not change.
-use super::{server::Verdict, *};
+use super::{server::watches, *};
 use kube::core::PartialObjectMeta;
+use mcrt_sim::Verdict;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 #[tokio::test(start_paused = true)]
@@ -16,7 +17,10 @@ async fn changes_arrive_as_deltas_with_the_last_known_object() {
     until("three deltas", || recorder.len() == 3).await;
     assert_eq!(recorder.take(), ["+x/b", "~x/a", "-x/b"]);
     assert_eq!(cache.store().len(), 1);
-    assert_eq!(cache.store().get(&key("x/a")).unwrap().data.as_ref().unwrap()["value"], "2");
+    assert_eq!(
+        cache.store().get(&key("x/a")).unwrap().data.as_ref().unwrap()["value"],
+        "2"
+    );
     assert!(cache.store().get(&key("x/b")).is_none());
     caches.close().await;
 }
@@ -28,13 +32,19 @@ async fn objects_deleted_during_a_disconnect_are_told_and_unchanged_ones_are_not
     let (cache, recorder, _subscription) = recorded(&caches).await;
     until("a watch", || server.open_watches() == 1).await;
     recorder.take();
-    server.rule(|call| if call.watch { Verdict::Fail(503, "ServiceUnavailable") } else { Verdict::Serve });
+    server.rule(|call| {
+        if watches(call) {
+            Verdict::fail(503)
+        } else {
+            Verdict::Pass
+        }
+    });
     server.disconnect();
     server.delete("x/b");
     server.put("x/c", "2");
     server.put("x/d", "1");
     server.compact();
-    server.rule(|_| Verdict::Serve);
+    server.rule(|_| Verdict::Pass);
     until("the relist", || recorder.len() == 3).await;
     assert_eq!(recorder.take_sorted(), ["(+x/d)", "(-x/b)", "(~x/c)"]);
     assert_eq!(server.lists(), 2);
@@ -50,10 +60,22 @@ async fn a_store_stays_synced_and_readable_while_it_lists_again() {
     until("a watch", || server.open_watches() == 1).await;
     recorder.take();
     let before = cache.store().get(&key("x/a")).unwrap();
-    server.rule(|call| if call.watch { Verdict::Serve } else { Verdict::Hang });
+    server.rule(|call| {
+        if watches(call) {
+            Verdict::Pass
+        } else {
+            Verdict::Hang
+        }
+    });
     server.put("x/z", "1");
     server.compact();
-    server.rule(|call| if call.watch { Verdict::Fail(410, "Expired") } else { Verdict::Hang });
+    server.rule(|call| {
+        if watches(call) {
+            Verdict::fail(410)
+        } else {
+            Verdict::Hang
+        }
+    });
     server.disconnect();
     until("a list that hangs", || server.lists() == 2).await;
     assert!(cache.store().is_synced());
@@ -68,8 +90,11 @@ async fn a_gone_version_lists_again_when_the_watch_is_refused_with_it() {
     let caches = caches(&server);
     let refusals = Arc::new(AtomicUsize::new(1));
     server.rule(move |call| {
-        let refuse = call.watch && refusals.fetch_update(SeqCst, SeqCst, |n| n.checked_sub(1)).is_ok();
-        if refuse { Verdict::Fail(410, "Expired") } else { Verdict::Serve }
+        let refuse = watches(call)
+            && refusals
+                .fetch_update(SeqCst, SeqCst, |n| n.checked_sub(1))
+                .is_ok();
+        if refuse { Verdict::fail(410) } else { Verdict::Pass }
     });
     let (_cache, recorder, _subscription) = recorded(&caches).await;
     until("a watch", || server.open_watches() == 1).await;
@@ -81,10 +106,35 @@ async fn a_gone_version_lists_again_when_the_watch_is_refused_with_it() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_gone_version_lists_again_when_it_is_told_inside_the_watch() {
+    let server = Server::with(&["x/a", "x/b"]);
+    let caches = caches(&server);
+    let (_cache, recorder, _subscription) = recorded(&caches).await;
+    until("a watch", || server.open_watches() == 1).await;
+    recorder.take();
+    server.expire();
+    until("the relist and another watch", || {
+        server.lists() == 2 && server.open_watches() == 1
+    })
+    .await;
+    assert!(recorder.take().is_empty());
+    server.put("x/b", "2");
+    until("the watch delivers", || recorder.len() == 1).await;
+    assert_eq!(recorder.take(), ["~x/b"]);
+    caches.close().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_server_that_refuses_every_watch_as_gone_is_listed_ever_more_slowly() {
     let server = Server::with(&["x/a"]);
     let caches = caches(&server);
-    server.rule(|call| if call.watch { Verdict::Fail(410, "Expired") } else { Verdict::Serve });
+    server.rule(|call| {
+        if watches(call) {
+            Verdict::fail(410)
+        } else {
+            Verdict::Pass
+        }
+    });
     let (_cache, recorder, _subscription) = recorded(&caches).await;
     tokio::time::sleep(Duration::from_secs(300)).await;
     assert!(server.lists() <= 20, "{} lists", server.lists());
@@ -98,10 +148,12 @@ async fn a_list_of_many_pages_with_one_that_fails_is_complete_and_tells_each_obj
     let keys: Vec<_> = (0..1203).map(|n| format!("x/o{n:04}")).collect();
     keys.iter().for_each(|key| server.put(key, "1"));
     let pages = AtomicUsize::new(0);
-    server.rule(move |call| match call.watch || pages.fetch_add(1, SeqCst) != 1 {
-        true => Verdict::Serve,
-        false => Verdict::Fail(500, "InternalError"),
-    });
+    server.rule(
+        move |call| match watches(call) || pages.fetch_add(1, SeqCst) != 1 {
+            true => Verdict::Pass,
+            false => Verdict::fail(500),
+        },
+    );
     let caches = caches(&server);
     let (cache, recorder, _subscription) = recorded(&caches).await;
     assert_eq!(cache.store().len(), 1203);
@@ -115,17 +167,23 @@ async fn a_list_of_many_pages_with_one_that_fails_is_complete_and_tells_each_obj
 async fn each_namespace_sweeps_its_own_objects_only() {
     let server = Server::with(&["x/a", "x/b", "y/a", "y/b", "z/a"]);
     let caches = caches(&server);
-    let scope = WatchScope { namespaces: vec!["y".into(), "x".into(), "y".into()], ..scope() };
+    let scope = WatchScope {
+        namespaces: vec!["y".into(), "x".into(), "y".into()],
+        ..scope()
+    };
     let cache = caches.open::<ConfigMap>(scope, ());
     let recorder = Arc::new(Recorder::default());
     let _subscription = cache.subscribe(recorder.clone()).await;
     cache.start();
     synced(&cache).await;
-    assert_eq!(recorder.take_sorted(), ["(+x/a)", "(+x/b)", "(+y/a)", "(+y/b)", "synced"]);
+    assert_eq!(
+        recorder.take_sorted(),
+        ["(+x/a)", "(+x/b)", "(+y/a)", "(+y/b)", "synced"]
+    );
     until("two watches", || server.open_watches() == 2).await;
-    server.rule(|call| match (call.watch, call.namespace.as_deref()) {
+    server.rule(|call| match (watches(call), call.namespace()) {
         (_, Some("y")) => Verdict::Hang,
-        _ => Verdict::Serve,
+        _ => Verdict::Pass,
     });
     server.disconnect();
     server.delete("x/b");
@@ -142,7 +200,10 @@ async fn managed_fields_are_never_stored() {
     let server = Server::with(&["x/a"]);
     let caches = caches(&server);
     let (cache, recorder, _subscription) = recorded(&caches).await;
-    let metadata = WatchScope { metadata_only: true, ..scope() };
+    let metadata = WatchScope {
+        metadata_only: true,
+        ..scope()
+    };
     let bare = caches.open::<PartialObjectMeta<ConfigMap>>(metadata, ());
     bare.start();
     synced(&bare).await;
@@ -150,7 +211,18 @@ async fn managed_fields_are_never_stored() {
     recorder.take();
     server.put("x/b", "1");
     until("the event", || recorder.len() == 1 && bare.store().len() == 2).await;
-    assert!(cache.store().list().iter().all(|object| object.metadata.managed_fields.is_none()));
-    assert!(bare.store().list().iter().all(|object| object.metadata.managed_fields.is_none()));
+    assert!(
+        cache
+            .store()
+            .list()
+            .iter()
+            .all(|object| object.metadata.managed_fields.is_none())
+    );
+    assert!(
+        bare.store()
+            .list()
+            .iter()
+            .all(|object| object.metadata.managed_fields.is_none())
+    );
     caches.close().await;
 }
