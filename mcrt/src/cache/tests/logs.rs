@@ -1,6 +1,7 @@
 //! What operators read.
 use super::{server::watches, *};
 use mcrt_sim::Verdict;
+use std::fmt::Write;
 use tracing::{Event, Level, Metadata, Subscriber, field, span};
 
 /// Writes down what this crate logs at info and above, with all its fields.
@@ -21,7 +22,7 @@ impl Subscriber for Log {
         struct Text(String);
         impl field::Visit for Text {
             fn record_debug(&mut self, _: &field::Field, value: &dyn std::fmt::Debug) {
-                self.0 += &format!("{value:?}; ");
+                write!(self.0, "{value:?}; ").unwrap();
             }
         }
         let mut text = Text(String::new());
