@@ -228,5 +228,27 @@ async fn managed_fields_are_never_stored() {
             .iter()
             .all(|object| object.metadata.managed_fields.is_none())
     );
+    assert_eq!(server.count(RequestInfo::metadata_only), 2);
+    caches.close().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_kind_known_at_run_time_only_is_cached_like_any_other() {
+    let server = Server::with(&["x/a", "y/a"]);
+    let caches = caches(&server);
+    let scope = WatchScope {
+        namespaces: vec!["x".into()],
+        ..scope()
+    };
+    let kind = scope.resource.clone();
+    let cache = caches.open::<DynamicObject>(scope, kind);
+    cache.start();
+    synced(&cache).await;
+    until("a watch", || server.open_watches() == 1).await;
+    server.put("x/b", "1");
+    until("the event", || cache.store().len() == 2).await;
+    let object = cache.store().get(&key("x/a")).unwrap();
+    assert_eq!(object.data["data"]["value"], "1");
+    assert_eq!(object.metadata.managed_fields, None);
     caches.close().await;
 }
