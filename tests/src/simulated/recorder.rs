@@ -54,7 +54,7 @@ pub struct Run {
 }
 
 /// One call of a reconciler, for the function that does its work.
-pub struct Call<T: Send + Sync + 'static, const GONE: bool> {
+pub struct Call<T: Send + Sync + 'static = ConfigMap, const GONE: bool = false> {
     /// The object.
     pub object: Arc<T>,
     /// What it can reach.
