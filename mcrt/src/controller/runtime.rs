@@ -72,9 +72,9 @@ impl Shared {
     /// scope, both keys are worth a look: one of them names nothing.
     fn owner_keys(&self, name: &str, namespace: Option<&str>) -> impl Iterator<Item = ObjectKey> + use<> {
         let name: Arc<str> = Arc::from(name);
-        let namespaced = namespace.filter(|_| self.namespaced != Namespaced::No);
+        let namespaced = namespace.filter(|_| self.namespaced != Some(false));
         let namespaced = namespaced.map(|namespace| ObjectKey::namespaced(namespace, name.clone()));
-        let clusters = (self.namespaced != Namespaced::Yes).then(|| ObjectKey::cluster_scoped(name));
+        let clusters = (self.namespaced != Some(true)).then(|| ObjectKey::cluster_scoped(name));
         namespaced.into_iter().chain(clusters)
     }
 

@@ -10,8 +10,11 @@ use std::{
 };
 
 use k8s_openapi::api::core::v1::{ConfigMap, Node, Secret};
-use kube::Resource as _;
-use mcrt::{Action, Watch, fleet::Step};
+use kube::{
+    Resource as _,
+    core::{ApiResource, DynamicObject},
+};
+use mcrt::{Action, Cacheable, ControllerBuilder, Watch, fleet::Step};
 use mcrt_sim::{Server, Verb, Verdict};
 use mcrt_tests::simulated::{
     Holds, Recorder, Sims, config, hang, in_namespace, labelled, namespace, node, owned_by, secret, with_data,
@@ -187,6 +190,30 @@ async fn an_object_that_changes_while_it_runs_runs_once_more_and_never_beside_it
 
 #[tokio::test(start_paused = true)]
 async fn a_cluster_scoped_owner_is_one_request_whatever_namespaces_its_children_are_in() {
+    let seen = slow::<Node>();
+    let wiring = seen.wiring("nodes");
+    one_request_per_owner(&seen, wiring).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_owner_whose_scope_only_the_server_knows_is_one_request_as_well() {
+    let seen = slow::<DynamicObject>();
+    let mut wiring = ControllerBuilder::new("nodes");
+    wiring.for_kind_with(
+        ApiResource::erase::<Node>(&()),
+        Watch::new().labels("mcrt.dev/test"),
+    );
+    one_request_per_owner(&seen, wiring).await;
+}
+
+fn slow<T: Cacheable>() -> Recorder<T> {
+    Recorder::default().doing(|_| async {
+        sleep(Duration::from_millis(200)).await;
+        Ok(Action::await_change())
+    })
+}
+
+async fn one_request_per_owner<T: Cacheable>(seen: &Recorder<T>, mut wiring: ControllerBuilder<Recorder<T>>) {
     let sims = Sims::of(["a"]);
     let server = sims.server("a");
     let owner = server.create(node("owner")).unwrap();
@@ -198,11 +225,6 @@ async fn a_cluster_scoped_owner_is_one_request_whatever_namespaces_its_children_
         server.create(namespace(&format!("team-{index}"))).unwrap();
         server.create(child(index)).unwrap();
     }
-    let seen: Recorder<Node> = Recorder::default().doing(|_| async {
-        sleep(Duration::from_millis(200)).await;
-        Ok(Action::await_change())
-    });
-    let mut wiring = seen.wiring("nodes");
     wiring.owns::<Secret>(Watch::new());
     sims.manager()
         .controller(seen.build(wiring))

@@ -230,7 +230,7 @@ async fn a_panic_in_the_map_of_fleet_events_fails_that_event_alone() {
 }
 
 /// Fails at first, and its policy panics over the bad object.
-struct Policy(Recorder);
+struct Policy;
 impl HandWired for Policy {}
 impl Reconciler for Policy {
     type Object = ConfigMap;
@@ -258,7 +258,7 @@ async fn a_panic_in_the_error_policy_falls_back_to_the_backoff() {
     let sims = good_and_bad();
     let mut wiring = ControllerBuilder::new("panics");
     wiring.for_kind(Watch::new().labels("mcrt.dev/test"));
-    let controller = wiring.build(Policy(Recorder::default())).unwrap();
+    let controller = wiring.build(Policy).unwrap();
     sims.manager()
         .controller(controller)
         .run(async |running| {
