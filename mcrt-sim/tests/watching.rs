@@ -1,4 +1,5 @@
 //! Lists and watches as kube's client and watcher see them.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests, helpers included")]
 
 mod common;
 
@@ -26,7 +27,7 @@ fn fill(server: &Server, count: usize) {
     }
 }
 
-/// The root CA's ConfigMap is in every namespace.
+/// The root CA's `ConfigMap` is in every namespace.
 const OWN: usize = 1;
 
 #[tokio::test]
@@ -93,6 +94,9 @@ async fn pages_show_one_moment_whatever_happens_between_them() {
     server.create(config_map_json("c-0005a", &json!({}))).unwrap();
     server
         .merge(config_map_json("c-0006", &json!({"new": "1"})))
+        .unwrap();
+    server
+        .merge(config_map_json("c-0006", &json!({"new": "2"})))
         .unwrap();
     let rest = ListParams::default().continue_token(&first.metadata.continue_.unwrap());
     let rest = api.list(&rest).await.unwrap();
@@ -214,6 +218,26 @@ async fn a_start_that_is_too_old_is_told_inside_the_stream() {
     };
     assert_eq!((status.code, status.reason.as_str()), (410, "Expired"));
     assert!(within(events.try_next()).await.unwrap().is_none());
+
+    // The bound is exact: the version of the compaction is still good, the one before it is not.
+    let current = server.resource_version();
+    for (version, refused) in [(current - 1, true), (current, false)] {
+        let params = WatchParams::default();
+        let events = config_maps(&server)
+            .watch(&params, &version.to_string())
+            .await
+            .unwrap();
+        let mut events = events.boxed();
+        server
+            .create(config_map_json(&format!("next-{version}"), &json!({})))
+            .unwrap();
+        let first = within(events.try_next()).await.unwrap();
+        assert_eq!(
+            matches!(first, Some(WatchEvent::Error(_))),
+            refused,
+            "{version} of {current}"
+        );
+    }
 }
 
 #[tokio::test]
@@ -273,6 +297,7 @@ async fn selectors_follow_the_full_grammar() {
         ("team", "abc"),
         ("!team", "k"),
         ("team=", "c"),
+        ("team in ()", "c"),
         ("n>2", "a"),
         ("n<2", ""),
         ("team,n notin (4),team!=", "ab"),
@@ -282,7 +307,7 @@ async fn selectors_follow_the_full_grammar() {
         let found: String = found.iter().map(|object| object.name_any().remove(0)).collect();
         assert_eq!(found, expected, "{selector}");
     }
-    for broken in ["team in", "team in ()", "=x", "a b", "team=x,,", "!", "-a", "a>b"] {
+    for broken in ["team in", "team in (", "=x", "a b", "team=x,,", "!", "-a", "a>b"] {
         let error = api.list(&ListParams::default().labels(broken)).await.unwrap_err();
         assert!(
             matches!(error, kube::Error::Api(status) if status.code == 400),
