@@ -39,6 +39,12 @@ struct Arguments {
     /// Reconciles that may run at once
     #[arg(long, default_value_t = 16)]
     workers: u16,
+    /// Objects in a page of mcrt's lists, if not its default; kube-rs always has 500
+    #[arg(long)]
+    page_size: Option<u32>,
+    /// Lists of mcrt that run at once, if not its default; kube-rs runs them all
+    #[arg(long)]
+    lists: Option<usize>,
     /// So many contexts accept connections and never answer; the others are timed with and without them
     #[arg(long, default_value_t = 0)]
     black_holes: usize,
@@ -167,6 +173,12 @@ async fn run(side: Side, kubeconfig: &Path, arguments: &Arguments, empty: bool) 
         .kill_on_drop(true);
     if empty {
         command.arg("--empty");
+    }
+    if let Some(page_size) = arguments.page_size {
+        command.args(["--page-size", &page_size.to_string()]);
+    }
+    if let Some(lists) = arguments.lists {
+        command.args(["--lists", &lists.to_string()]);
     }
     let output = command.output().await?;
     if !output.status.success() {

@@ -17,8 +17,8 @@ use kube::{
     runtime::{Controller, controller, watcher},
 };
 use mcrt::{
-    Action, Context, ControllerBuilder, HandWired, Manager, Reconciler, Watch, connect::Connection,
-    provider::ClusterSpec, providers::Clusters,
+    Action, Context, ControllerBuilder, FleetSettings, HandWired, Manager, Reconciler, Watch,
+    connect::Connection, provider::ClusterSpec, providers::Clusters,
 };
 use tokio::sync::Notify;
 
@@ -37,6 +37,7 @@ const LIMIT: Duration = Duration::from_mins(10);
 pub(crate) struct Work {
     kubeconfig: Kubeconfig,
     workers: u16,
+    settings: FleetSettings,
     selector: Option<&'static str>,
     progress: Arc<Progress>,
     started: Instant,
@@ -48,6 +49,7 @@ impl Work {
         Ok(Self {
             kubeconfig,
             workers: arguments.workers,
+            settings: settings(arguments),
             selector: arguments.empty.then_some(MARKER),
             progress: Arc::new(Progress::new(arguments.expect)),
             started: Instant::now(),
@@ -58,6 +60,17 @@ impl Work {
         let contexts = self.kubeconfig.contexts.iter();
         contexts.map(|context| context.name.clone()).collect()
     }
+}
+
+fn settings(arguments: &Arguments) -> FleetSettings {
+    let mut settings = FleetSettings::default();
+    if let Some(page_size) = arguments.page_size {
+        settings.caches.page_size = page_size;
+    }
+    if let Some(lists) = arguments.lists {
+        settings.lists = lists;
+    }
+    settings
 }
 
 /// Counts reconciles of the objects that the comparison made; the API server has others.
@@ -124,6 +137,7 @@ pub(crate) async fn mcrt(work: Work) -> Outcome<Numbers> {
         )
         .concurrency(work.workers.into());
     let manager = Manager::builder()
+        .fleet_settings(work.settings.clone())
         .provider(clusters)
         .controller(wiring.build(Nothing(work.progress.clone()))?)
         .build()?;

@@ -25,6 +25,8 @@ const STAMP: &str = "stamp";
 const NOISY: &str = "noisy";
 const LOW: &str = "low-";
 const ITEM: Duration = Duration::from_millis(1);
+/// Long enough for a storm of changes to be more than can be served.
+const LONG_ITEM: Duration = Duration::from_millis(5);
 /// Between two changes of one quiet cluster.
 const PERIOD: Duration = Duration::from_millis(100);
 /// Keys that change all the time.
@@ -43,9 +45,11 @@ pub(crate) enum Noise {
 struct Seen {
     born: Instant,
     hangs: bool,
+    item: Duration,
     waits: Mutex<Vec<Duration>>,
     items: AtomicU64,
     nanoseconds: AtomicU64,
+    noisy_begun: AtomicU64,
     noisy: AtomicU64,
     low: AtomicUsize,
     high: AtomicU64,
@@ -59,11 +63,15 @@ impl Reconciler for Worker {
     async fn reconcile(&self, config: Arc<ConfigMap>, cx: Context<Self>) -> mcrt::Result<Action> {
         let begun = Instant::now();
         self.0.wait_of(&config, begun);
-        if self.0.hangs && cx.cluster().name().as_str() == NOISY {
-            std::future::pending::<()>().await;
+        if cx.cluster().name().as_str() == NOISY {
+            self.0.noisy_begun.fetch_add(1, Relaxed);
+            if self.0.hangs {
+                std::future::pending::<()>().await;
+            }
         }
         // A thread of its own, because the runtime's timer has a grain of a millisecond.
-        let slept = tokio::task::spawn_blocking(|| std::thread::sleep(ITEM));
+        let item = self.0.item;
+        let slept = tokio::task::spawn_blocking(move || std::thread::sleep(item));
         slept.await.map_err(mcrt::Error::give_up)?;
         self.0.took(begun.elapsed());
         self.0.count(&config, cx.cluster().name().as_str());
@@ -72,13 +80,15 @@ impl Reconciler for Worker {
 }
 
 impl Seen {
-    fn new(hangs: bool) -> Self {
+    fn new(hangs: bool, item: Duration) -> Self {
         Self {
             born: Instant::now(),
             hangs,
+            item,
             waits: Mutex::default(),
             items: AtomicU64::new(0),
             nanoseconds: AtomicU64::new(0),
+            noisy_begun: AtomicU64::new(0),
             noisy: AtomicU64::new(0),
             low: AtomicUsize::new(0),
             high: AtomicU64::new(0),
@@ -133,7 +143,7 @@ impl Rig {
         });
         let quiet = (0..count).map(|at| Server::new(&format!("quiet-{at}"))).collect();
         let rig = Self {
-            seen: Arc::new(Seen::new(matches!(noise, Some(Noise::Hanging(_))))),
+            seen: Arc::new(Seen::new(matches!(noise, Some(Noise::Hanging(_))), ITEM)),
             clusters: Clusters::new(),
             quiet,
             noisy,
@@ -152,7 +162,7 @@ impl Rig {
         (0..count).for_each(|at| create(&server, &format!("{LOW}{at}")));
         (0..HOT).for_each(|at| create(&server, &format!("hot-{at}")));
         let rig = Self {
-            seen: Arc::new(Seen::new(false)),
+            seen: Arc::new(Seen::new(false, LONG_ITEM)),
             clusters: Clusters::new(),
             quiet: vec![server.clone()],
             noisy: None,
@@ -162,7 +172,7 @@ impl Rig {
         rig
     }
 
-    pub(crate) fn start(&self, permits: u32, cap: Option<u32>) -> Running {
+    pub(crate) fn start(&self, permits: u32, cap: Option<u32>, page_size: Option<u32>) -> Running {
         let mut wiring = ControllerBuilder::new("worker");
         // The servers have ConfigMaps of their own.
         wiring
@@ -177,6 +187,9 @@ impl Rig {
         let mut settings = mcrt::FleetSettings::default();
         // Work that hangs is dropped at once when the measurement is over.
         settings.grace = Duration::ZERO;
+        if let Some(page_size) = page_size {
+            settings.caches.page_size = page_size;
+        }
         let manager = Manager::builder()
             .provider(self.clusters.clone())
             .fleet_settings(settings)
@@ -202,6 +215,11 @@ impl Rig {
         if let Some((server, _)) = &self.noisy {
             self.join(server);
         }
+    }
+
+    /// Whether the noisy cluster is listed, all of it waits, and the first of it runs.
+    pub(crate) fn noise_has_begun(&self) -> bool {
+        self.noisy.is_none() || self.seen.noisy_begun.load(Relaxed) > 0
     }
 
     pub(crate) fn noise_is_over(&self) -> bool {
