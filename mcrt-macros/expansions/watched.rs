@@ -38,7 +38,7 @@ impl ::mcrt::MulticlusterController for TeamTokens {
         wiring
             .watches::<
                 Secret,
-                _,
+                ::mcrt::Requests<Self>,
             >(
                 ::mcrt::Watch::<Secret>::new().on(::mcrt::Place::Host),
                 <Secret as ::mcrt::__private::MappedBy<Self>>::map,
@@ -46,7 +46,7 @@ impl ::mcrt::MulticlusterController for TeamTokens {
         wiring
             .watches::<
                 ::mcrt::__private::PartialObjectMeta<v1::Node>,
-                _,
+                ::mcrt::Requests<Self>,
             >(
                 ::mcrt::Watch::<::mcrt::__private::PartialObjectMeta<v1::Node>>::new()
                     .on(::mcrt::Place::All),

@@ -35,7 +35,7 @@ pub(crate) fn expand(subject: &Subject, model: &Model) -> TokenStream {
     let alias = request_type(subject, krate, &stored(&model.primary, &p));
     let controller = controller(ident, model, &p);
     let relations = relations(ident, model, &p);
-    let checks = checks(ident, model, &p);
+    let checks = checks(ident, model);
     quote!(#alias #controller #relations #checks)
 }
 
@@ -62,8 +62,10 @@ fn controller(ident: &Ident, model: &Model, p: &TokenStream) -> TokenStream {
             }
         }
     });
-    let wiring = Ident::new("wiring", Span::mixed_site());
-    let (steps, features) = (steps(model, p), FEATURES);
+    let features = FEATURES;
+    let wiring = wiring(Span::mixed_site());
+    let ownership = (!model.owned.is_empty()).then(|| ownership(p));
+    let steps = steps(model, p);
     quote! {
         #[automatically_derived]
         impl #krate::MulticlusterController for #ident {
@@ -72,18 +74,37 @@ fn controller(ident: &Ident, model: &Model, p: &TokenStream) -> TokenStream {
             #[allow(unexpected_cfgs)]
             const FEATURES: &'static [&'static #p::str] = &[#(#[cfg(feature = #features)] #features),*];
             fn wire(#wiring: &mut #krate::ControllerBuilder<Self>) {
-                #(#wiring #steps;)*
+                #ownership
+                #(#steps;)*
             }
             #provider
         }
     }
 }
 
-/// The calls of the builder, each beginning with its dot.
+/// The parameter of `wire`, underlined at `span`; its hygiene keeps it apart from names in the user's expressions.
+fn wiring(span: Span) -> Ident {
+    Ident::new("wiring", Span::mixed_site().located_at(span))
+}
+
+/// Lets `owns` name a kind through its bound: where the bound fails, nothing else about the kind is reported.
+fn ownership(p: &TokenStream) -> TokenStream {
+    quote! {
+        trait Owned<O> { type Kind; }
+        impl<K: #p::OwnedBy<O>, O> Owned<O> for K { type Kind = K; }
+    }
+}
+
+/// The calls of the builder.
 fn steps(model: &Model, p: &TokenStream) -> Vec<TokenStream> {
     let krate = &model.krate;
     let mut steps = vec![primary_step(&model.primary, krate)];
-    steps.extend(model.owned.iter().map(|owned| owned_step(owned, krate, p)));
+    steps.extend(
+        model
+            .owned
+            .iter()
+            .map(|owned| owned_step(owned, &model.primary.ty, krate, p)),
+    );
     steps.extend(
         model
             .watched
@@ -96,36 +117,46 @@ fn steps(model: &Model, p: &TokenStream) -> Vec<TokenStream> {
 }
 
 fn primary_step(decl: &Declaration, krate: &Path) -> TokenStream {
+    let span = decl.ty.span();
     // The type comes from the other half, so that a mismatch is reported once, by the check in that half.
-    let object = at(decl.ty.span(), quote!(<Self as #krate::Reconciler>::Object));
-    let watch = watch(decl, krate, &object);
-    quote_spanned!(decl.ty.span()=> .for_kind(#watch))
+    let object = at(span, quote!(<Self as #krate::Reconciler>::Object));
+    let (wiring, watch) = (wiring(span), watch(decl, krate, &object));
+    quote_spanned!(span=> #wiring.for_kind(#watch))
 }
 
-fn owned_step(decl: &Declaration, krate: &Path, p: &TokenStream) -> TokenStream {
-    let ty = &decl.ty;
-    let watch = watch(decl, krate, &stored(decl, p));
+fn owned_step(decl: &Declaration, owner: &Type, krate: &Path, p: &TokenStream) -> TokenStream {
+    let (ty, span) = (&decl.ty, decl.ty.span());
+    let (wiring, p) = (wiring(span), at(span, p));
+    let kind = quote_spanned!(span=> <#ty as Owned<#owner>>::Kind);
     match decl.form {
-        Form::Metadata => quote_spanned!(ty.span()=> .owns::<#ty>(#watch)),
-        Form::Full => quote_spanned!(ty.span()=> .owns_full::<#ty>(#watch)),
+        Form::Metadata => {
+            let watch = watch(decl, krate, &quote_spanned!(span=> #p::PartialObjectMeta<_>));
+            quote_spanned!(span=> #wiring.owns::<#kind>(#watch))
+        }
+        Form::Full => {
+            let watch = watch(decl, krate, &quote_spanned!(span=> _));
+            quote_spanned!(span=> #wiring.owns_full::<#kind>(#watch))
+        }
     }
 }
 
 fn watched_step(decl: &Declaration, krate: &Path, p: &TokenStream) -> TokenStream {
-    let stored = stored(decl, p);
+    let span = decl.ty.span();
+    let (stored, wiring, p) = (stored(decl, p), wiring(span), at(span, p));
     let watch = watch(decl, krate, &stored);
-    let p = at(decl.ty.span(), p);
-    quote_spanned!(decl.ty.span()=> .watches::<#stored, _>(#watch, <#stored as #p::MappedBy<Self>>::map))
+    quote_spanned! {span=>
+        #wiring.watches::<#stored, #krate::Requests<Self>>(#watch, <#stored as #p::MappedBy<Self>>::map)
+    }
 }
 
 fn used_step(used: &Use, krate: &Path) -> TokenStream {
     let Use { ty, place, verbs } = used;
-    let place = place.value(krate);
+    let (wiring, place) = (wiring(ty.span()), place.value(krate));
     let verbs = verbs
         .iter()
         .map(|verb| LitStr::new(&verb.to_string(), verb.span()));
     let verbs = (!used.verbs.is_empty()).then(|| quote!(.verbs(&[#(#verbs),*])));
-    quote_spanned!(ty.span()=> .uses::<#ty>(#krate::Uses::new().on(#place) #verbs))
+    quote_spanned!(ty.span()=> #wiring.uses::<#ty>(#krate::Uses::new().on(#place) #verbs))
 }
 
 /// `Watch::<T>::new().on(..)` and the options that were given.
@@ -152,8 +183,8 @@ fn setting_steps(model: &Model, p: &TokenStream) -> Vec<TokenStream> {
     ];
     let durations = [("resync", settings.resync), ("timeout", settings.timeout)];
     let call = |name: &str, value: TokenStream| {
-        let name = Ident::new(name, Span::call_site());
-        quote!(.#name(#value))
+        let (wiring, name) = (wiring(Span::mixed_site()), Ident::new(name, Span::call_site()));
+        quote!(#wiring.#name(#value))
     };
     let mut steps = Vec::new();
     steps.extend(
@@ -268,22 +299,9 @@ fn declared(ident: &Ident, model: &Model, p: &TokenStream) -> TokenStream {
         .collect()
 }
 
-/// Bounds that the user's own types must meet, with their spans.
-fn checks(ident: &Ident, model: &Model, p: &TokenStream) -> TokenStream {
+/// The one rule between the halves that is no bound.
+fn checks(ident: &Ident, model: &Model) -> TokenStream {
     let krate = &model.krate;
-    let primary: &Type = &model.primary.ty;
-    let pairs = model.owned.iter().map(|decl| {
-        let ty = &decl.ty;
-        quote_spanned!(ty.span()=> owned::<#ty, #primary>();)
-    });
-    let owned = (!model.owned.is_empty()).then(|| {
-        quote! {
-            const _: fn() = || {
-                fn owned<K: #p::OwnedBy<O>, O>() {}
-                #(#pairs)*
-            };
-        }
-    });
     let policy = model.settings.error_policy.as_ref().map(|(_, argument)| {
         quote_spanned! {argument.span()=>
             const _: () = ::core::assert!(
@@ -292,5 +310,5 @@ fn checks(ident: &Ident, model: &Model, p: &TokenStream) -> TokenStream {
             );
         }
     });
-    quote!(#owned #policy)
+    quote!(#policy)
 }
