@@ -7,7 +7,7 @@ use bytes::Bytes;
 use futures::Stream;
 use serde_json::{Value, json};
 
-use crate::counters::Open;
+use crate::admit::admit;
 use crate::discovery;
 use crate::list;
 use crate::object::{Object, ObjectKey};
@@ -15,7 +15,6 @@ use crate::patch::PatchType;
 use crate::request::{RequestInfo, Verb};
 use crate::server::Inner;
 use crate::status::Status;
-use crate::store::Store;
 use crate::watch;
 use crate::write::{DeleteOptions, Deleted, Propagation, Target, WriteOptions};
 
@@ -32,12 +31,7 @@ impl Answer {
     }
 }
 
-pub(crate) fn answer(
-    server: &Arc<Inner>,
-    info: &RequestInfo,
-    body: Bytes,
-    watching: Option<Open>,
-) -> Result<Answer, Status> {
+pub(crate) fn answer(server: &Arc<Inner>, info: &RequestInfo, body: &[u8]) -> Result<Answer, Status> {
     if info.verb() == Verb::Raw {
         return discovery::answer(server, info);
     }
@@ -49,7 +43,7 @@ pub(crate) fn answer(
     match info.verb() {
         Verb::List => list::list(server, &target, info).map(|list| Answer::Json(200, list)),
         Verb::Watch => {
-            let events = watch::watch(server, target, info, watching)?;
+            let events = watch::watch(server, target, info)?;
             Ok(Answer::Events(Box::pin(events)))
         }
         Verb::Get => {
@@ -58,11 +52,11 @@ pub(crate) fn answer(
             let found = found.ok_or_else(|| target.not_found(&key.name))?;
             Ok(one(200, &target, info, &found))
         }
-        Verb::Create => create(server, &target, info, &body),
-        Verb::Update => update(server, &target, info, &body),
-        Verb::Patch => patch(server, &target, info, &body),
-        Verb::Delete => delete(server, &target, info, &body),
-        Verb::DeleteCollection => delete_collection(server, &target, info, &body),
+        Verb::Create => create(server, &target, info, body),
+        Verb::Update => update(server, &target, info, body),
+        Verb::Patch => patch(server, &target, info, body),
+        Verb::Delete => delete(server, &target, info, body),
+        Verb::DeleteCollection => delete_collection(server, &target, info, body),
         Verb::Raw => Ok(page_not_found()),
     }
 }
@@ -78,7 +72,7 @@ fn find_target(server: &Inner, info: &RequestInfo) -> Result<Target, Option<Stat
     let kind = store.registry.by_plural(info.group(), info.plural());
     let found = kind.and_then(|kind| Some((kind, kind.version(info.version())?)));
     let Some((kind, version)) = found else {
-        let known = store.registry.serves(info.group(), info.version());
+        let known = store.registry.has_builtin(info.group(), info.version());
         return Err(known.then(Status::not_served));
     };
     let status = match info.subresource() {
@@ -88,12 +82,18 @@ fn find_target(server: &Inner, info: &RequestInfo) -> Result<Target, Option<Stat
     };
     let crosses = info.namespace().is_none() && matches!(info.verb(), Verb::List | Verb::Watch);
     if kind.namespaced != info.namespace().is_some() && !(kind.namespaced && crosses) {
-        return Err(Some(Status::not_served()));
+        // Writing to all namespaces at once is refused as a method, not as a path.
+        let spans = kind.namespaced && info.name().is_none();
+        return Err(Some(if spans {
+            Status::method_not_allowed()
+        } else {
+            Status::not_served()
+        }));
     }
     let collection = info.name().is_none() && matches!(info.verb(), Verb::Update | Verb::Patch);
     let on_object = info.name().is_some() && info.verb() == Verb::Create;
     if collection || on_object || status && info.verb() == Verb::Delete {
-        return Err(Some(Status::method_not_allowed(info.method().as_str())));
+        return Err(Some(Status::method_not_allowed()));
     }
     Ok(Target {
         kind: Arc::clone(kind),
@@ -150,14 +150,14 @@ fn parse(body: &[u8]) -> Result<Value, Status> {
 
 fn create(server: &Inner, target: &Target, info: &RequestInfo, body: &[u8]) -> Result<Answer, Status> {
     let mut value = parse(body)?;
-    Store::admit(target, info.namespace(), None, &mut value)?;
+    admit(target, info.namespace(), None, &mut value)?;
     let object = server.store().create(target, value, &options(info)?)?;
     Ok(one(201, target, info, &object))
 }
 
 fn update(server: &Inner, target: &Target, info: &RequestInfo, body: &[u8]) -> Result<Answer, Status> {
     let mut value = parse(body)?;
-    Store::admit(target, info.namespace(), info.name(), &mut value)?;
+    admit(target, info.namespace(), info.name(), &mut value)?;
     let key = key(info);
     let mut store = server.store();
     let old = store
@@ -192,7 +192,7 @@ fn patch(server: &Inner, target: &Target, info: &RequestInfo, body: &[u8]) -> Re
             why,
         ));
     }
-    Store::admit(target, info.namespace(), info.name(), &mut value)?;
+    admit(target, info.namespace(), info.name(), &mut value)?;
     let applied = server
         .store()
         .apply(target, &key, value, &options(info)?, info.flag("force"));
@@ -236,12 +236,15 @@ fn delete(server: &Inner, target: &Target, info: &RequestInfo, body: &[u8]) -> R
     let key = key(info);
     Ok(match server.store().delete(target, &key, &options)? {
         Deleted::Pending(object) => one(200, target, info, &object),
-        Deleted::Gone(object) => Answer::json(&json!({
-            "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success",
-            "details": {
-                "name": &*key.name, "group": target.kind.group, "kind": target.kind.plural, "uid": &*object.uid,
-            },
-        })),
+        Deleted::Gone(object) => {
+            let mut details = json!({"name": &*key.name, "kind": target.kind.plural, "uid": &*object.uid});
+            if !target.kind.group.is_empty() {
+                details["group"] = target.kind.group.as_str().into();
+            }
+            Answer::json(&json!({
+                "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details,
+            }))
+        }
     })
 }
 

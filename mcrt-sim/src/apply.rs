@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use crate::admit::check_uid;
 use crate::fields::{self, Elem, FieldSet, Path};
 use crate::managed::{self, Entry, Writer};
 use crate::object::{Object, ObjectKey, meta_mut, object_mut};
-use crate::schema::{ListType, list_type};
+use crate::prepare::prune_nulls;
+use crate::schema::{ListType, is_atomic_map, list_type};
 use crate::status::Status;
 use crate::store::Store;
 use crate::write::{Target, WriteOptions};
@@ -29,17 +31,19 @@ impl Store {
         let writer = options.writer(target);
         strip(target, &mut config, options.status)?;
         if let Some(old) = self.find(&target.kind, key) {
+            check_uid(target, &old, &config)?;
             let live = target.thaw(&old);
-            let merged = merge_into(target, &live, &config, &writer, force)?;
+            let merged = merge_into(&live, &config, &writer, force)?;
             return Ok((self.replace(target, &old, merged, &options)?, false));
         }
         if options.status {
             return Err(target.not_found(&key.name));
         }
         if config["metadata"]["uid"].is_string() {
-            let why = "Precondition failed: UID in precondition, but the object does not exist";
+            let why = "uid mismatch: the provided object specified a uid, and no existing object was found";
             return Err(target.conflict(&key.name, why));
         }
+        meta_mut(&mut config).remove("resourceVersion");
         let entry = Entry::new(&writer, true, FieldSet::of(&config, writer.builtin));
         managed::write(&mut config, &[entry]);
         Ok((self.create(target, config, &options)?, true))
@@ -48,6 +52,7 @@ impl Store {
 
 /// Drops from a configuration what an apply cannot set.
 fn strip(target: &Target, config: &mut Value, status: bool) -> Result<(), Status> {
+    prune_nulls(target, config);
     let metadata = meta_mut(config);
     if metadata
         .get("managedFields")
@@ -69,13 +74,7 @@ fn strip(target: &Target, config: &mut Value, status: bool) -> Result<(), Status
     Ok(())
 }
 
-fn merge_into(
-    target: &Target,
-    live: &Value,
-    config: &Value,
-    writer: &Writer<'_>,
-    force: bool,
-) -> Result<Value, Status> {
+fn merge_into(live: &Value, config: &Value, writer: &Writer<'_>, force: bool) -> Result<Value, Status> {
     let wanted = FieldSet::of(config, writer.builtin);
     let mut entries = managed::read(live);
     let conflicts = find_conflicts(live, config, &wanted, &entries, writer);
@@ -96,10 +95,9 @@ fn merge_into(
     if let Some(own) = own {
         let before = entries[own].fields.clone();
         let others: Vec<_> = others(&entries, writer).collect();
-        let dropped = before
-            .0
-            .difference(&wanted.0)
-            .filter(|path| !wanted.covers(path) && others.iter().all(|other| !other.fields.covers(path)));
+        let owned = |path: &Path| wanted.covers(path) || others.iter().any(|other| other.fields.covers(path));
+        let dropped = before.0.difference(&wanted.0);
+        let dropped = dropped.filter(|path| !fields::is_key_field(path) && !owned(path));
         // Deepest first, so that an item is emptied before it is taken out itself.
         for path in dropped.collect::<Vec<_>>().into_iter().rev() {
             remove_with_parents(&mut merged, path, &wanted, &others, writer.builtin);
@@ -111,10 +109,6 @@ fn merge_into(
         None => entries.push(Entry::new(writer, true, wanted)),
     }
     managed::write(&mut merged, &entries);
-    if target.kind.is_namespace() {
-        // The content finalizer is the server's own.
-        merged["spec"] = live["spec"].clone();
-    }
     Ok(merged)
 }
 
@@ -148,15 +142,25 @@ fn find_conflicts(
     let mut conflicts = Vec::new();
     for entry in others(entries, writer) {
         for path in entry.fields.0.intersection(&wanted.0) {
+            let wants = fields::get(config, path, writer.builtin);
+            // An item of a list is there or not, and an empty container takes nothing from its content.
             let valued = matches!(path.last(), Some(Elem::Field(_)));
-            let differs =
-                fields::get(live, path, writer.builtin) != fields::get(config, path, writer.builtin);
+            let valued = valued && !wants.is_some_and(|wants| is_empty_container(wants, path, writer));
+            let differs = fields::get(live, path, writer.builtin) != wants;
             if valued && differs {
                 conflicts.push((path.clone(), entry.manager.clone()));
             }
         }
     }
     conflicts
+}
+
+fn is_empty_container(value: &Value, path: &Path, writer: &Writer<'_>) -> bool {
+    match value {
+        Value::Object(fields) => fields.is_empty(),
+        Value::Array(items) => items.is_empty() && list_type(writer.builtin, path) != ListType::Atomic,
+        _ => false,
+    }
 }
 
 fn conflict_status(conflicts: &[(Path, String)]) -> Status {
@@ -181,7 +185,9 @@ fn conflict_status(conflicts: &[(Path, String)]) -> Status {
 /// Lays a configuration over a live value.
 fn merge(live: &mut Value, config: &Value, path: &mut Path, builtin: bool) {
     match (&mut *live, config) {
-        (Value::Object(fields), Value::Object(wanted)) if !wanted.is_empty() => {
+        (Value::Object(fields), Value::Object(wanted))
+            if !wanted.is_empty() && !is_atomic_map(builtin, path) =>
+        {
             for (name, value) in wanted {
                 path.push(Elem::Field(name.clone()));
                 merge(

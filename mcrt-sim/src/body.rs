@@ -16,8 +16,11 @@ type Events = Pin<Box<dyn Stream<Item = Bytes> + Send>>;
 /// The body of an answer. Dropping it ends the request, a watch included.
 pub struct Body {
     content: Content,
-    _open: Open,
+    _open: Guards,
 }
+
+/// What is counted as open until the body is dropped: the request, and the watch if it is one.
+pub(crate) type Guards = (Open, Option<Open>);
 
 enum Content {
     Whole(Option<Bytes>),
@@ -26,21 +29,21 @@ enum Content {
 }
 
 impl Body {
-    pub(crate) fn whole(bytes: Bytes, open: Open) -> Self {
+    pub(crate) fn whole(bytes: Bytes, open: Guards) -> Self {
         Self {
             content: Content::Whole(Some(bytes).filter(|bytes| !bytes.is_empty())),
             _open: open,
         }
     }
 
-    pub(crate) fn events(events: impl Stream<Item = Bytes> + Send + 'static, open: Open) -> Self {
+    pub(crate) fn events(events: impl Stream<Item = Bytes> + Send + 'static, open: Guards) -> Self {
         Self {
             content: Content::Events(Box::pin(events)),
             _open: open,
         }
     }
 
-    pub(crate) fn silence(open: Open) -> Self {
+    pub(crate) fn silence(open: Guards) -> Self {
         Self {
             content: Content::Silence,
             _open: open,

@@ -31,7 +31,7 @@ pub struct Counters {
     pub writes: u64,
     /// Requests refused for their token.
     pub unauthorized: u64,
-    /// The same by plural: requests by hooks refused count as well, those refused for their token do not.
+    /// The same by plural. Requests count when they come in, also those that are then refused.
     pub kinds: BTreeMap<String, KindCounters>,
 }
 

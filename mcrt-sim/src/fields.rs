@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 
 use crate::object::object_mut;
-use crate::schema::{ListType, list_type};
+use crate::schema::{ListType, is_atomic_map, list_type};
 
 /// One step of a path.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -66,7 +66,7 @@ impl FieldSet {
 
     fn add(&mut self, value: &Value, path: &mut Path, builtin: bool) {
         match value {
-            Value::Object(fields) if !fields.is_empty() => {
+            Value::Object(fields) if !fields.is_empty() && !is_atomic_map(builtin, path) => {
                 for (name, field) in fields {
                     path.push(Elem::Field(name.clone()));
                     self.add(field, path, builtin);
@@ -196,19 +196,42 @@ pub(crate) fn item_elem(kind: ListType, item: &Value) -> Elem {
     Elem::Key(Value::Object(keys).to_string())
 }
 
+/// Whether a path leads to a field by which its list item is known: that one goes with the item only.
+pub(crate) fn is_key_field(path: &[Elem]) -> bool {
+    let [.., Elem::Key(keys), Elem::Field(name)] = path else {
+        return false;
+    };
+    serde_json::from_str::<Map<String, Value>>(keys).is_ok_and(|keys| keys.contains_key(name))
+}
+
 /// What is at a path.
 pub(crate) fn get<'a>(value: &'a Value, path: &[Elem], builtin: bool) -> Option<&'a Value> {
     let mut current = value;
     for (depth, elem) in path.iter().enumerate() {
-        current = match elem {
-            Elem::Field(name) => current.get(name)?,
-            _ => {
-                let kind = list_type(builtin, &path[..depth]);
-                current
-                    .as_array()?
-                    .iter()
-                    .find(|item| item_elem(kind, item) == *elem)?
-            }
+        current = if let Elem::Field(name) = elem {
+            current.get(name)?
+        } else {
+            let kind = list_type(builtin, &path[..depth]);
+            current
+                .as_array()?
+                .iter()
+                .find(|item| item_elem(kind, item) == *elem)?
+        };
+    }
+    Some(current)
+}
+
+fn get_mut<'a>(value: &'a mut Value, path: &[Elem], builtin: bool) -> Option<&'a mut Value> {
+    let mut current = value;
+    for (depth, elem) in path.iter().enumerate() {
+        current = if let Elem::Field(name) = elem {
+            current.get_mut(name)?
+        } else {
+            let kind = list_type(builtin, &path[..depth]);
+            current
+                .as_array_mut()?
+                .iter_mut()
+                .find(|item| item_elem(kind, item) == *elem)?
         };
     }
     Some(current)
@@ -219,20 +242,9 @@ pub(crate) fn remove(value: &mut Value, path: &[Elem], builtin: bool) -> bool {
     let Some((last, parents)) = path.split_last() else {
         return false;
     };
-    let mut current = value;
-    for (depth, elem) in parents.iter().enumerate() {
-        let next = match elem {
-            Elem::Field(name) => current.get_mut(name),
-            _ => {
-                let kind = list_type(builtin, &path[..depth]);
-                current
-                    .as_array_mut()
-                    .and_then(|items| items.iter_mut().find(|item| item_elem(kind, item) == *elem))
-            }
-        };
-        let Some(next) = next else { return false };
-        current = next;
-    }
+    let Some(current) = get_mut(value, parents, builtin) else {
+        return false;
+    };
     match (last, current) {
         (Elem::Field(name), Value::Object(fields)) => {
             fields.remove(name);

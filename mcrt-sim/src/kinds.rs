@@ -24,6 +24,7 @@ pub struct ServedKind {
 
 /// One version of a kind.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_field_names, reason = "the API's own name for it")]
 pub(crate) struct Version {
     pub(crate) name: String,
     pub(crate) status: bool,
@@ -35,6 +36,7 @@ pub(crate) struct Version {
 
 /// One resource of the server with all its versions.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_field_names, reason = "the API's own name for it")]
 pub(crate) struct Kind {
     /// `plural` or `plural.group`: the key of the resource in the store.
     pub(crate) id: Arc<str>,
@@ -150,11 +152,11 @@ impl Registry {
         self.0.values()
     }
 
-    /// Whether anything of the group's version is served.
-    pub(crate) fn serves(&self, group: &str, version: &str) -> bool {
+    /// Whether the group's version is one of the built-in ones, which answer for unknown resources themselves.
+    pub(crate) fn has_builtin(&self, group: &str, version: &str) -> bool {
         self.0
             .values()
-            .any(|kind| kind.group == group && kind.version(version).is_some())
+            .any(|kind| kind.builtin && kind.group == group && kind.version(version).is_some())
     }
 
     /// Adds a version to a kind, or the kind itself.
@@ -170,7 +172,7 @@ impl Registry {
         self.put(kind.with_version(&served.version, served.status_subresource));
     }
 
-    /// Serves what a CustomResourceDefinition describes; a later description replaces an earlier one.
+    /// Serves what a `CustomResourceDefinition` describes; a later description replaces an earlier one.
     pub(crate) fn serve_crd(&mut self, crd: &Value) -> Option<Arc<Kind>> {
         let spec = &crd["spec"];
         let names = &spec["names"];
@@ -187,7 +189,9 @@ impl Registry {
                 kind = kind.with_version(version["name"].as_str()?, status);
             }
         }
-        Some(self.put(kind))
+        // A real server keeps the built-in groups to itself.
+        let builtin = self.by_id(&kind.id).is_some_and(|known| known.builtin);
+        (!builtin).then(|| self.put(kind))
     }
 
     pub(crate) fn unserve(&mut self, id: &str) {

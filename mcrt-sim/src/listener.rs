@@ -85,10 +85,10 @@ async fn connection(server: Server, stream: TcpStream, _open: Open) {
         // A concrete error: a boxed one is not `Send` enough for the compiler inside a spawned task.
         async move { answer.await.map_err(io::Error::other) }
     });
-    let served = http1::Builder::new()
+    let running = http1::Builder::new()
         .timer(TokioTimer::new())
         .serve_connection(TokioIo::new(stream), service);
-    if let Err(error) = served.await {
+    if let Err(error) = running.await {
         tracing::debug!(%error, "a connection ended early");
     }
 }

@@ -1,5 +1,7 @@
 //! `metadata.managedFields`: who last wrote which field, by which operation.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use crate::fields::{self, Elem, FieldSet};
@@ -79,11 +81,12 @@ pub(crate) fn read(value: &Value) -> Vec<Entry> {
 }
 
 pub(crate) fn write(value: &mut Value, entries: &[Entry]) {
-    let entries: Vec<_> = entries
+    let mut entries: Vec<_> = entries
         .iter()
         .filter(|entry| !entry.fields.0.is_empty())
-        .map(Entry::write)
         .collect();
+    entries.sort_by_key(|entry| (!entry.apply, &entry.time, &entry.manager, entry.status));
+    let entries: Vec<_> = entries.into_iter().map(Entry::write).collect();
     if entries.is_empty() {
         meta_mut(value).remove("managedFields");
     } else {
@@ -94,7 +97,7 @@ pub(crate) fn write(value: &mut Value, entries: &[Entry]) {
 /// Gives the fields that an update has changed to its writer, and takes them from all others.
 pub(crate) fn record_update(before: Option<&Value>, after: &mut Value, writer: &Writer<'_>) {
     let leaves = FieldSet::of(after, writer.builtin);
-    let changed: Vec<_> = match before {
+    let changed: BTreeSet<_> = match before {
         Some(before) => leaves
             .0
             .iter()
@@ -116,7 +119,7 @@ pub(crate) fn record_update(before: Option<&Value>, after: &mut Value, writer: &
                 entry.fields.0.extend(changed);
                 entry.time = now();
             }
-            None => entries.push(Entry::new(writer, false, FieldSet(changed.into_iter().collect()))),
+            None => entries.push(Entry::new(writer, false, FieldSet(changed))),
         }
     }
     write(after, &entries);

@@ -66,7 +66,8 @@ impl Object {
                 .filter_map(|owner| owner["uid"].as_str())
                 .map(boxed)
                 .collect(),
-            body: Bytes::from(value.to_string()),
+            // Boxed, so that no spare capacity stays with every object.
+            body: Bytes::from(value.to_string().into_bytes().into_boxed_slice()),
         }
     }
 
@@ -154,9 +155,9 @@ pub(crate) fn object_mut(value: &mut Value) -> &mut Map<String, Value> {
 /// A fresh UID in the form of a random UUID.
 pub(crate) fn new_uid() -> String {
     let (high, low) = (random(), random());
-    let (a, b, c) = (high >> 32, (high >> 16) & 0xffff, high & 0xfff);
-    let (d, e) = ((low >> 48) & 0x3fff | 0x8000, low & 0xffff_ffff_ffff);
-    format!("{a:08x}-{b:04x}-4{c:03x}-{d:04x}-{e:012x}")
+    let (first, second, third) = (high >> 32, (high >> 16) & 0xffff, high & 0xfff);
+    let (fourth, fifth) = ((low >> 48) & 0x3fff | 0x8000, low & 0xffff_ffff_ffff);
+    format!("{first:08x}-{second:04x}-4{third:03x}-{fourth:04x}-{fifth:012x}")
 }
 
 /// The five letters that `generateName` adds.

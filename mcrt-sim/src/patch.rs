@@ -5,6 +5,7 @@ use std::sync::Arc;
 use json_patch::{Patch, PatchOperation, TestOperation};
 use serde_json::Value;
 
+use crate::admit::{admit, check_uid};
 use crate::fields::Elem;
 use crate::object::{Object, ObjectKey};
 use crate::schema::{ListType, list_type};
@@ -51,7 +52,7 @@ impl Store {
             .ok_or_else(|| target.not_found(&key.name))?;
         let mut value = target.thaw(&old);
         match kind {
-            PatchType::Json => json(target, key, &mut value, patch)?,
+            PatchType::Json => json(&mut value, patch)?,
             PatchType::Merge => json_patch::merge(&mut value, patch),
             PatchType::Strategic if target.kind.builtin => {
                 strategic(&mut value, patch, &mut Vec::new());
@@ -64,17 +65,18 @@ impl Store {
                 )));
             }
         }
-        Self::admit(
+        admit(
             target,
             Some(&*key.namespace).filter(|namespace| !namespace.is_empty()),
             Some(&key.name),
             &mut value,
         )?;
+        check_uid(target, &old, &value)?;
         self.replace(target, &old, value, options)
     }
 }
 
-fn json(target: &Target, key: &ObjectKey, value: &mut Value, patch: &Value) -> Result<(), Status> {
+fn json(value: &mut Value, patch: &Value) -> Result<(), Status> {
     let patch: Patch = serde_json::from_value(patch.clone())
         .map_err(|error| Status::bad_request(format!("error decoding patch: {error}")))?;
     for operation in patch.0 {
@@ -87,19 +89,13 @@ fn json(target: &Target, key: &ObjectKey, value: &mut Value, patch: &Value) -> R
             // The API server holds a missing field to be null; the library holds it to be an error.
             continue;
         }
-        json_patch::patch(value, &[operation]).map_err(|error| {
-            target.invalid(
-                &key.name,
-                "patch",
-                &format!("the server rejected our request: {}", error.kind),
-            )
-        })?;
+        json_patch::patch(value, &[operation]).map_err(|_| Status::unfit_patch())?;
     }
     Ok(())
 }
 
 /// Lays a strategic merge patch over a value: maps merge, known lists merge by key, null removes.
-fn strategic(value: &mut Value, patch: &Value, path: &mut Vec<Elem>) {
+fn strategic(value: &mut Value, patch: &Value, at: &mut Vec<Elem>) {
     let Value::Object(changes) = patch else {
         *value = patch.clone();
         return;
@@ -126,31 +122,29 @@ fn strategic(value: &mut Value, patch: &Value, path: &mut Vec<Elem>) {
             fields.remove(name);
             continue;
         }
-        path.push(Elem::Field(name.clone()));
+        at.push(Elem::Field(name.clone()));
         let field = fields.entry(name.as_str()).or_insert(Value::Null);
         match change {
-            Value::Array(items) => strategic_list(field, items, path),
-            _ => strategic(field, change, path),
+            Value::Array(items) => strategic_list(field, items, at),
+            _ => strategic(field, change, at),
         }
-        path.pop();
+        at.pop();
     }
 }
 
-fn strategic_list(field: &mut Value, changes: &[Value], path: &mut Vec<Elem>) {
-    let replaces = changes.iter().any(|change| change["$patch"] == "replace");
+fn strategic_list(field: &mut Value, patch: &[Value], at: &mut Vec<Elem>) {
+    let replaces = patch.iter().any(|change| change["$patch"] == "replace");
     if replaces || !field.is_array() {
         *field = Value::Array(Vec::new());
     }
     let Value::Array(items) = field else { return };
-    let changes = changes.iter().filter(|change| change["$patch"] != "replace");
-    match list_type(true, path) {
+    let changes = patch.iter().filter(|change| change["$patch"] != "replace");
+    match list_type(true, at) {
         ListType::Atomic => *items = changes.cloned().collect(),
         ListType::Set => {
-            for change in changes {
-                if !items.contains(change) {
-                    items.push(change.clone());
-                }
-            }
+            let mut merged: Vec<_> = changes.cloned().collect();
+            merged.extend(items.drain(..).filter(|item| !patch.contains(item)));
+            *items = merged;
         }
         ListType::Map(keys) => {
             let key = keys[0];
@@ -158,10 +152,10 @@ fn strategic_list(field: &mut Value, changes: &[Value], path: &mut Vec<Elem>) {
                 let known = items.iter().position(|item| item[key] == change[key]);
                 match known {
                     _ if change["$patch"] == "delete" => items.retain(|item| item[key] != change[key]),
-                    Some(known) => strategic(&mut items[known], change, path),
+                    Some(known) => strategic(&mut items[known], change, at),
                     None => {
                         let mut item = Value::Null;
-                        strategic(&mut item, change, path);
+                        strategic(&mut item, change, at);
                         items.push(item);
                     }
                 }

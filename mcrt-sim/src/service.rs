@@ -12,7 +12,7 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use tower::BoxError;
 
 use crate::answer::{self, Answer};
-use crate::body::Body;
+use crate::body::{Body, Guards};
 use crate::counters::Open;
 use crate::hook::Verdict;
 use crate::request::{RequestInfo, Verb};
@@ -63,25 +63,13 @@ where
 {
     let (parts, body) = request.into_parts();
     let info = RequestInfo::read(&parts);
-    let watching = server.0.counting.count(&info);
+    let open = (open, server.0.counting.count(&info));
     let verdict = server.0.hook().map_or(Verdict::Pass, |hook| hook(&info));
     match verdict {
         Verdict::Pass => {}
         Verdict::Delay(delay) => tokio::time::sleep(delay).await,
         Verdict::Hang => match std::future::pending::<Infallible>().await {},
-        Verdict::HangBody => {
-            // The guard of the watch goes with the body as well.
-            let silence = futures::StreamExt::map(futures::stream::pending::<Bytes>(), move |bytes| {
-                let _ = &watching;
-                bytes
-            });
-            let body = if info.verb() == Verb::Watch {
-                Body::events(silence, open)
-            } else {
-                Body::silence(open)
-            };
-            return Ok(response(200, JSON, body));
-        }
+        Verdict::HangBody => return Ok(response(200, JSON, Body::silence(open))),
         Verdict::Fail {
             code,
             reason,
@@ -108,7 +96,7 @@ where
         return Ok(refuse(&Status::unauthorized(), open));
     }
     let answer = match read_body(body).await? {
-        Ok(body) => answer::answer(&server.0, &info, body, watching),
+        Ok(body) => answer::answer(&server.0, &info, &body),
         Err(status) => Err(status),
     };
     Ok(match answer {
@@ -135,7 +123,7 @@ where
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 
-fn refuse(status: &Status, open: Open) -> Response<Body> {
+fn refuse(status: &Status, open: Guards) -> Response<Body> {
     let body = Body::whole(status.to_value().to_string().into(), open);
     response(status.code(), JSON, body)
 }

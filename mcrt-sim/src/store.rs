@@ -120,7 +120,7 @@ impl Resource {
     fn drop_oldest(&mut self) {
         if let Some(event) = self.log.pop_front() {
             self.log_bytes -= kept_bytes(&event);
-            self.trimmed = event.version;
+            self.trimmed = self.trimmed.max(event.version);
             self.first += 1;
         }
     }

@@ -9,7 +9,6 @@ use serde_json::json;
 use tokio::sync::watch::Receiver;
 use tokio::time::Instant;
 
-use crate::counters::Open;
 use crate::hook::TOO_OLD;
 use crate::list::{filter, number};
 use crate::object::Object;
@@ -21,9 +20,11 @@ use crate::store::{Batch, Event, Signal};
 use crate::write::Target;
 
 /// How often a watch that allows bookmarks gets one.
-const BOOKMARKS: Duration = Duration::from_secs(60);
+const BOOKMARKS: Duration = Duration::from_mins(1);
 /// How long a watch lasts that names no timeout.
-const LONGEST: Duration = Duration::from_secs(45 * 60);
+const DEFAULT_TIMEOUT: Duration = Duration::from_mins(45);
+/// Seconds after which a watch ends whatever it asked for; keeps the sum with the clock in range.
+const MAX_TIMEOUT: u64 = 24 * 60 * 60;
 /// How many events go out in one frame.
 const FRAME: usize = 64;
 
@@ -45,7 +46,6 @@ struct Watch {
     deadline: Instant,
     bookmark_at: Instant,
     ended: bool,
-    _open: Option<Open>,
 }
 
 /// Starts a watch, or says why it cannot start.
@@ -53,7 +53,6 @@ pub(crate) fn watch(
     server: &Arc<Inner>,
     target: Target,
     info: &RequestInfo,
-    open: Option<Open>,
 ) -> Result<impl Stream<Item = Bytes> + Send + use<>, Status> {
     let filter = filter(info)?;
     let asked = number(info, "resourceVersion")?.unwrap_or_default();
@@ -72,6 +71,10 @@ pub(crate) fn watch(
     let now = Instant::now();
     let mut store = server.store();
     let current = store.version;
+    if store.registry.by_id(&target.kind.id).is_none() {
+        // It went between the look at the path and this one; its watches have been ended already.
+        return Err(Status::not_served());
+    }
     let resource = store.resource(&target.kind);
     let from_now = streaming == Some(true) || asked == 0;
     let start = if from_now {
@@ -100,12 +103,11 @@ pub(crate) fn watch(
         signal,
         started,
         deadline: now
-            + timeout
-                .map_or(LONGEST, Duration::from_secs)
-                .min(LONGEST.max(LONGEST * 2)),
+            + timeout.map_or(DEFAULT_TIMEOUT, |seconds| {
+                Duration::from_secs(seconds.min(MAX_TIMEOUT))
+            }),
         bookmark_at: now + BOOKMARKS,
         ended: false,
-        _open: open,
     };
     // A real server answers a start that is too old with 200 and an error inside the stream.
     let refused = start.is_none().then(|| {
@@ -220,12 +222,12 @@ impl Watch {
 
     /// Writes an event as the selectors show it: an object that stops matching is deleted for this client.
     fn write(&self, event: &Event, out: &mut Vec<u8>) {
-        let matched = event.old.as_ref().filter(|old| self.filter.matches(old));
-        let matches = !event.removed && self.filter.matches(&event.new);
+        let before = event.old.as_ref().filter(|old| self.filter.matches(old));
+        let after = !event.removed && self.filter.matches(&event.new);
         let mut write = |kind, object: &Object| {
             write_event(kind, object, &self.target, self.metadata_only, out);
         };
-        match (matched, matches) {
+        match (before, after) {
             (None, true) => write("ADDED", &event.new),
             (Some(_), true) => write("MODIFIED", &event.new),
             (Some(_), false) if event.removed => write("DELETED", &event.new),

@@ -2,9 +2,9 @@
 //!
 //! No part of the public interface; it changes with the macros.
 use crate::{
-    Action, ClusterName, Context, Error, MapContext, Reconciler, Request, Requests,
+    Action, Error, MapContext, Reconciler, Request, Requests,
     cache::Cacheable,
-    controller::{Namespaced, Wanted, place},
+    controller::{Wanted, place},
     provider::Provider,
 };
 use kube::{
@@ -43,22 +43,19 @@ pub trait BrokenHandlers {}
 /// Using a kind that the builder does not watch is then found out at run time.
 pub trait HandWired {}
 
-/// What the type of a kind's scope says about namespaces.
+/// Whether kinds of a scope live in namespaces, as far as the type says.
 pub trait Scoped {
-    #[allow(missing_docs, private_interfaces)]
-    const NAMESPACED: Namespaced;
+    /// `None` for a dynamic kind.
+    const NAMESPACED: Option<bool>;
 }
 impl Scoped for NamespaceResourceScope {
-    #[allow(private_interfaces)]
-    const NAMESPACED: Namespaced = Namespaced::Yes;
+    const NAMESPACED: Option<bool> = Some(true);
 }
 impl Scoped for ClusterResourceScope {
-    #[allow(private_interfaces)]
-    const NAMESPACED: Namespaced = Namespaced::No;
+    const NAMESPACED: Option<bool> = Some(false);
 }
 impl Scoped for DynamicResourceScope {
-    #[allow(private_interfaces)]
-    const NAMESPACED: Namespaced = Namespaced::Unknown;
+    const NAMESPACED: Option<bool> = None;
 }
 
 /// A type that can be watched without saying more.
@@ -161,23 +158,15 @@ pub trait MappedBy<C> {
     fn map(controller: &C, object: &Self, cx: MapContext<C>) -> Requests<C>;
 }
 
-macro_rules! quiet {
-    ($broken:ident: $($relation:ident<C $(, $place:ident)?> { $($body:tt)* })*) => { $(
-        #[diagnostic::do_not_recommend]
-        impl<K, C: $broken $(, $place)?> $relation<C $(, $place)?> for K { $($body)* }
-    )* };
+// A rejected half declares nothing, so everything counts as declared: one mistake, one error.
+#[diagnostic::do_not_recommend]
+impl<K, C: BrokenController> WatchedBy<C> for K {
+    type Place = place::Fleet;
 }
-mod quiet_controller {
-    use super::*;
-    // A rejected attribute declares nothing, so everything counts as declared: one mistake, one error.
-    quiet! { BrokenController:
-        WatchedBy<C> { type Place = place::Fleet; }
-    }
-}
-mod quiet_handlers {
-    use super::*;
-    quiet! { BrokenHandlers:
-        MappedBy<C> { fn map(_: &C, _: &Self, _: MapContext<C>) -> Requests<C> { Requests::none() } }
+#[diagnostic::do_not_recommend]
+impl<K, C: BrokenHandlers> MappedBy<C> for K {
+    fn map(_: &C, _: &Self, _: MapContext<C>) -> Requests<C> {
+        Requests::none()
     }
 }
 
@@ -337,8 +326,3 @@ pub fn provider<P: IsProvider>(provider: P) -> Arc<dyn Provider> {
 pub fn send<F: Future + Send>(future: F) -> F {
     future
 }
-
-#[allow(unused_imports)]
-use ClusterName as _;
-#[allow(unused_imports)]
-use Context as _;

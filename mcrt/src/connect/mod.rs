@@ -17,6 +17,8 @@ mod guard;
 mod kubeconfig;
 mod life;
 mod probe;
+#[cfg(test)]
+mod tests;
 mod transport;
 mod vet;
 

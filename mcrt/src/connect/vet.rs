@@ -77,7 +77,8 @@ fn find_cluster<'a>(
         })
 }
 
-/// A context without a user is anonymous; one that names a user must have it.
+/// A context without a user is anonymous; one that names a user must have it, and not in name only: that is how a
+/// file looks while it is written.
 fn find_user<'a>(
     kubeconfig: &'a Kubeconfig,
     name: &str,
@@ -87,12 +88,12 @@ fn find_user<'a>(
         return Ok(None);
     };
     let named = kubeconfig.auth_infos.iter().find(|named| named.name == user);
-    let named = named.ok_or_else(|| Rejected::Absent {
+    let found = named.and_then(|named| named.auth_info.as_ref());
+    found.map(Some).ok_or_else(|| Rejected::Absent {
         context: name.into(),
         kind: "user",
         name: user.into(),
-    })?;
-    Ok(named.auth_info.as_ref())
+    })
 }
 
 fn refuse_in_cluster(cluster: &Cluster, at: &Field) -> Result<(), Rejected> {

@@ -4,7 +4,6 @@ use super::{
     declaration::{Declaration, Declared, Map, Role, Summary},
     erased::Controller,
     index::{AnyIndex, IndexKey, Indexed},
-    runtime::Namespaced,
     tombstones::Tombstones,
     watch::Map as FleetMap,
 };
@@ -39,7 +38,7 @@ impl Default for Settings {
             concurrency: 256,
             per_cluster: None,
             resync: None,
-            timeout: Duration::from_secs(300),
+            timeout: Duration::from_mins(5),
             field_manager: None,
             backoff: Backoff::default(),
         }
@@ -122,9 +121,9 @@ pub struct ControllerBuilder<R: Reconciler> {
     declarations: Vec<Pending<R>>,
     indexes: Vec<Box<dyn AnyIndex>>,
     on_fleet: Option<FleetMap<R>>,
-    uses: Vec<Uses>,
+    uses: Vec<(String, Uses)>,
     tombstones: Arc<Tombstones<R::Object>>,
-    kind: Option<(ApiResource, Namespaced)>,
+    kind: Option<(ApiResource, Option<bool>)>,
     zero: Option<&'static str>,
 }
 
@@ -170,13 +169,13 @@ impl<R: Reconciler> ControllerBuilder<R> {
     where
         R::Object: Cacheable + Resource,
     {
-        self.reconciles(kind, Namespaced::Unknown, watch)
+        self.reconciles(kind, None, watch)
     }
 
     fn reconciles(
         &mut self,
         kind: <R::Object as Resource>::DynamicType,
-        namespaced: Namespaced,
+        namespaced: Option<bool>,
         watch: Watch<R::Object>,
     ) -> &mut Self
     where
@@ -234,11 +233,13 @@ impl<R: Reconciler> ControllerBuilder<R> {
 
     /// A kind that is used without being watched.
     pub fn uses<K: ApiKind>(&mut self, uses: Uses) -> &mut Self {
-        self.uses.push(uses);
+        self.uses.push((K::kind(&()).into_owned(), uses));
         self
     }
 
-    /// Maps changes of the fleet to requests.
+    /// Maps changes of the fleet to requests: every change, those of one cluster in their order, each once the
+    /// cluster can take requests. An `ObjectRef` names an object of the host if that is where objects are
+    /// reconciled, else of the cluster that changed.
     pub fn on_fleet<O: IntoRequests<R>>(
         &mut self,
         map: impl Fn(&R, &FleetEvent, MapContext<R>) -> O + Send + Sync + 'static,
@@ -389,7 +390,7 @@ impl<R: Reconciler> ControllerBuilder<R> {
             .find(|pending| pending.role == FOR)
             .and_then(|pending| pending.place);
         let home = home.unwrap_or_default();
-        let uses_host = self.uses.iter().any(|uses| uses.place.has_host());
+        let uses_host = self.uses.iter().any(|(_, uses)| uses.place.has_host());
         let mut declarations: Vec<Box<dyn Declaration<R>>> = Vec::with_capacity(self.declarations.len());
         for pending in std::mem::take(&mut self.declarations) {
             let inherited = if pending.role == "owns" {
@@ -423,6 +424,7 @@ impl<R: Reconciler> ControllerBuilder<R> {
             declarations,
             indexes: self.indexes,
             on_fleet: self.on_fleet,
+            uses: self.uses,
             tombstones: self.tombstones,
             kind,
             namespaced,

@@ -1,11 +1,11 @@
 //! A built controller, whatever it reconciles.
 use super::{
-    Reconciler,
+    Reconciler, Uses,
     builder::Settings,
     declaration::Declaration,
     engagement::Engaged,
     index::AnyIndex,
-    runtime::{Counters, Namespaced, Runtime, Shared},
+    runtime::{Counters, Runtime, Shared},
     tombstones::Tombstones,
     watch::Map as FleetMap,
 };
@@ -41,7 +41,7 @@ impl Controller {
         self.0.uses_host()
     }
 
-    /// What it watches and where, a line for each watch.
+    /// What it watches and uses, and where: a line for each declaration.
     pub fn plan(&self) -> Vec<String> {
         self.0.plan()
     }
@@ -80,9 +80,10 @@ pub(crate) struct Parts<R: Reconciler> {
     pub(crate) declarations: Vec<Box<dyn Declaration<R>>>,
     pub(crate) indexes: Vec<Box<dyn AnyIndex>>,
     pub(crate) on_fleet: Option<FleetMap<R>>,
+    pub(crate) uses: Vec<(String, Uses)>,
     pub(crate) tombstones: Arc<Tombstones<R::Object>>,
     pub(crate) kind: ApiResource,
-    pub(crate) namespaced: Namespaced,
+    pub(crate) namespaced: Option<bool>,
     pub(crate) reconciler: Arc<R>,
     pub(crate) uses_host: bool,
 }
@@ -97,18 +98,19 @@ impl<R: Reconciler<Object: Cacheable>> Erased for Parts<R> {
     }
 
     fn plan(&self) -> Vec<String> {
-        self.declarations
+        let watches = self.declarations.iter().map(|watch| watch.summary().to_string());
+        let uses = self
+            .uses
             .iter()
-            .map(|declaration| declaration.summary().to_string())
-            .collect()
+            .map(|(kind, uses)| format!("uses {kind} on {} ({})", uses.place, uses.verbs.join(", ")));
+        watches.chain(uses).collect()
     }
 
     fn bind(self: Box<Self>, fleet: &Fleet) -> Bound {
         let settings = QueueSettings {
             permits: self.settings.concurrency,
             per_lane: self.settings.per_cluster,
-            backoff: self.settings.backoff.clone(),
-            ..QueueSettings::default()
+            backoff: self.settings.backoff,
         };
         let shared = Arc::new(Shared {
             field_manager: self
@@ -122,6 +124,7 @@ impl<R: Reconciler<Object: Cacheable>> Erased for Parts<R> {
             queue: FairQueue::new(settings),
             engaged: RwLock::new(Engaged::default()),
             fleet: fleet.clone(),
+            attached: tokio::sync::Notify::new(),
             host: tokio::sync::watch::Sender::new(None),
             counters: Counters::default(),
         });

@@ -10,6 +10,7 @@ mod context;
 mod declaration;
 mod engagement;
 mod erased;
+mod fleet_events;
 mod index;
 mod map;
 pub mod place;
@@ -37,4 +38,3 @@ pub use watch::{Index, Uses, Watch};
 
 pub(crate) use erased::Bound;
 pub(crate) use request::Wanted;
-pub(crate) use runtime::Namespaced;

@@ -23,7 +23,7 @@ use std::{
     },
     time::Duration,
 };
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 /// What everything of one controller shares; it knows neither the reconciler nor its kind as types.
 pub(crate) struct Shared {
@@ -31,22 +31,16 @@ pub(crate) struct Shared {
     pub(crate) field_manager: String,
     /// The reconciled kind.
     pub(crate) kind: ApiResource,
-    pub(crate) namespaced: Namespaced,
+    /// Whether it lives in namespaces; `None` where its type does not say.
+    pub(crate) namespaced: Option<bool>,
     pub(crate) queue: FairQueue<ObjectKey>,
     pub(crate) engaged: RwLock<Engaged>,
     pub(crate) fleet: Fleet,
+    /// Told when a cluster has been attached.
+    pub(crate) attached: Notify,
     /// This controller's engagement of the host, once there is one.
     pub(crate) host: watch::Sender<Option<Arc<Engagement>>>,
     pub(crate) counters: Counters,
-}
-
-/// Whether the reconciled kind lives in namespaces, as far as its type says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Namespaced {
-    Yes,
-    No,
-    /// A dynamic kind: an owner is looked for in the namespace of what it owns.
-    Unknown,
 }
 
 /// Counts of what a controller did.
@@ -71,14 +65,17 @@ impl Shared {
         let owners = meta.owner_references.iter().flatten();
         owners
             .filter(|owner| owner.kind == self.kind.kind && group(&owner.api_version) == self.kind.group)
-            .map(|owner| ObjectKey {
-                // A cluster-scoped owner has one key, wherever what it owns lives.
-                namespace: match self.namespaced {
-                    Namespaced::No => None,
-                    Namespaced::Yes | Namespaced::Unknown => meta.namespace.as_deref().map(Arc::from),
-                },
-                name: Arc::from(owner.name.as_str()),
-            })
+            .flat_map(|owner| self.owner_keys(&owner.name, meta.namespace.as_deref()))
+    }
+
+    /// A cluster-scoped owner has one key, wherever what it owns lives. Where only the server knows the owner's
+    /// scope, both keys are worth a look: one of them names nothing.
+    fn owner_keys(&self, name: &str, namespace: Option<&str>) -> impl Iterator<Item = ObjectKey> + use<> {
+        let name: Arc<str> = Arc::from(name);
+        let namespaced = namespace.filter(|_| self.namespaced != Some(false));
+        let namespaced = namespaced.map(|namespace| ObjectKey::namespaced(namespace, name.clone()));
+        let clusters = (self.namespaced != Some(true)).then(|| ObjectKey::cluster_scoped(name));
+        namespaced.into_iter().chain(clusters)
     }
 
     /// This controller's engagement of the host.
@@ -133,6 +130,7 @@ impl<R: super::Reconciler> Runtime<R> {
         if cluster.is_host() {
             self.shared.host.send_replace(Some(engagement.clone()));
         }
+        self.shared.attached.notify_one();
         cluster.reach(Step::Indexed).await;
         for (at, declaration) in self.declared_on(cluster.is_host()).enumerate() {
             let subscribing = declaration.subscribe(at, &self.reconciler, &self.shared, &engagement);
@@ -156,7 +154,6 @@ impl<R: super::Reconciler> Runtime<R> {
         engagement.close_gate().await;
         engagement.cluster.reach(Step::IntakeStopped).await;
         let purged = self.shared.queue.purge(lane);
-        self.tombstones.purge(lane);
         engagement.cluster.reach(Step::Purged).await;
         tracing::debug!(controller = %self.shared.name, cluster = %name, ?purged, "lane purged");
         if tokio::time::timeout(self.shared.fleet.grace(), self.shared.queue.idle(lane))
@@ -167,6 +164,7 @@ impl<R: super::Reconciler> Runtime<R> {
             self.await_aborted(name, lane).await;
         }
         engagement.abort.cancel();
+        self.tombstones.purge(lane);
         self.shared.engaged.write().remove(lane);
     }
 

@@ -13,12 +13,18 @@ mod merge;
 mod none;
 mod prefix;
 mod restart;
+#[cfg(feature = "sim")]
+mod sim;
 mod single;
+#[cfg(test)]
+mod tests;
 
 /// The providers of this crate.
 pub mod providers {
     #[cfg(feature = "file")]
     pub use super::file::File;
+    #[cfg(feature = "sim")]
+    pub use super::sim::Sim;
     pub use super::{
         clusters::{Clusters, NameTaken},
         merge::Merge,

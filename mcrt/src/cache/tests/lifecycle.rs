@@ -1,6 +1,6 @@
 //! From open to close, within limits.
-use super::{server::Verdict, *};
-use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use super::{server::watches, *};
+use mcrt_sim::Verdict;
 
 #[tokio::test(start_paused = true)]
 async fn the_same_scope_is_the_same_cache_and_one_watch() {
@@ -26,7 +26,7 @@ async fn an_idle_cache_asks_the_server_nothing() {
     let server = Server::new();
     let caches = caches(&server);
     let cache = caches.open::<ConfigMap>(scope(), ());
-    tokio::time::sleep(Duration::from_secs(60)).await;
+    tokio::time::sleep(Duration::from_mins(1)).await;
     assert_eq!(
         (server.count(|_| true), cache.store().state()),
         (0, WatchState::Idle)
@@ -87,28 +87,75 @@ async fn dropped_caches_stop_too() {
     assert_eq!(held.0.store().state(), WatchState::Closed);
 }
 
-#[tokio::test(start_paused = true)]
-async fn lists_of_many_caches_stay_within_the_limits() {
-    let server = Server::with(&["n0/a"]);
-    let (running, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
-    let release = Arc::new(AtomicUsize::new(0));
-    let slow = server.slow(Duration::from_secs(1), {
-        let (running, most) = (running.clone(), most.clone());
-        move |begins| {
-            let now = if begins {
-                running.fetch_add(1, SeqCst) + 1
-            } else {
-                running.fetch_sub(1, SeqCst) - 1
-            };
-            most.fetch_max(now, SeqCst);
+/// The most lists that were open at once until all caches were synced.
+async fn most_lists(servers: &[Server], all: &[Cache<ConfigMap>]) -> Vec<u64> {
+    let mut most = vec![0; servers.len() + 1];
+    until("all lists", || {
+        let open: Vec<_> = servers.iter().map(Server::open_lists).collect();
+        let total = open.iter().sum();
+        for (most, now) in most.iter_mut().zip(open.into_iter().chain([total])) {
+            *most = now.max(*most);
         }
+        all.iter().all(|cache| cache.store().is_synced())
+    })
+    .await;
+    most
+}
+
+fn started(caches: &Caches, scope: WatchScope) -> Cache<ConfigMap> {
+    let cache = caches.open(scope, ());
+    cache.start();
+    cache
+}
+
+#[tokio::test(start_paused = true)]
+async fn lists_of_many_caches_stay_within_the_limits_of_cluster_and_fleet() {
+    let servers = [(); 2].map(|()| Server::with(&["x/a"]));
+    let limits = Arc::new(ListLimits::new(4, 3));
+    let mut all = Vec::new();
+    let clusters = servers.each_ref().map(|server| {
+        server.rule(|call| {
+            if watches(call) {
+                Verdict::Pass
+            } else {
+                Verdict::Delay(Duration::from_secs(1))
+            }
+        });
+        let caches = Caches::new(
+            ClusterName::host(),
+            server.client(),
+            limits.clone(),
+            CacheSettings::default(),
+        );
+        all.extend((0..20).map(|n| started(&caches, scope_number(n))));
+        caches
     });
-    let _ = release;
-    let caches = with_limits(&slow, ListLimits::new(6, 3));
-    let all: Vec<_> = (0..20).map(|n| open(&caches, n)).collect();
-    for cache in &all {
-        synced(cache).await;
+    assert_eq!(most_lists(&servers, &all).await, [3, 3, 4]);
+    assert_eq!(limits.running(), 0);
+    for caches in &clusters {
+        caches.close().await;
     }
-    assert_eq!(most.load(SeqCst), 3);
-    caches.close().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn clusters_whose_lists_hang_do_not_keep_the_others_from_listing() {
+    let limits = Arc::new(ListLimits::new(1, 2));
+    let [dead, well] = [(); 2].map(|()| Server::with(&["x/a"]));
+    dead.rule(|_| Verdict::Hang);
+    let [dead_caches, well_caches] = [&dead, &well].map(|server| {
+        Caches::new(
+            ClusterName::host(),
+            server.client(),
+            limits.clone(),
+            CacheSettings::default(),
+        )
+    });
+    let _hanging: Vec<_> = (0..8).map(|n| started(&dead_caches, scope_number(n))).collect();
+    until("a list that hangs", || dead.lists() == 1).await;
+    let begin = tokio::time::Instant::now();
+    synced(&started(&well_caches, scope())).await;
+    assert!(begin.elapsed() < Duration::from_secs(11));
+    assert_eq!(dead.lists(), 1);
+    dead_caches.close().await;
+    well_caches.close().await;
 }

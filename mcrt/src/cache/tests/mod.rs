@@ -2,6 +2,7 @@
 mod failures;
 mod indexes;
 mod lifecycle;
+mod logs;
 mod relists;
 mod server;
 mod subscribers;
@@ -25,8 +26,20 @@ async fn until(what: &str, mut holds: impl FnMut() -> bool) {
     panic!("not within 100 s: {what}");
 }
 
+/// All config maps that a test made: every namespace has one more from the server.
 fn scope() -> WatchScope {
-    WatchScope::all(ApiResource::erase::<ConfigMap>(&()))
+    WatchScope {
+        labels: Some("team".into()),
+        ..WatchScope::all(ApiResource::erase::<ConfigMap>(&()))
+    }
+}
+
+/// A scope of its own for each number, with the same objects.
+fn scope_number(n: usize) -> WatchScope {
+    WatchScope {
+        labels: Some(format!("team,number!={n}")),
+        ..scope()
+    }
 }
 
 fn key(text: &str) -> ObjectKey {

@@ -1,6 +1,7 @@
 //! Lists, and lists again: nothing lost, nothing twice, nothing said that did not change.
-use super::{server::Verdict, *};
-use kube::core::PartialObjectMeta;
+use super::{server::watches, *};
+use kube::core::{DynamicObject, PartialObjectMeta};
+use mcrt_sim::{RequestInfo, Verdict};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 #[tokio::test(start_paused = true)]
@@ -32,10 +33,10 @@ async fn objects_deleted_during_a_disconnect_are_told_and_unchanged_ones_are_not
     until("a watch", || server.open_watches() == 1).await;
     recorder.take();
     server.rule(|call| {
-        if call.watch {
-            Verdict::Fail(503, "ServiceUnavailable")
+        if watches(call) {
+            Verdict::fail(503)
         } else {
-            Verdict::Serve
+            Verdict::Pass
         }
     });
     server.disconnect();
@@ -43,7 +44,7 @@ async fn objects_deleted_during_a_disconnect_are_told_and_unchanged_ones_are_not
     server.put("x/c", "2");
     server.put("x/d", "1");
     server.compact();
-    server.rule(|_| Verdict::Serve);
+    server.rule(|_| Verdict::Pass);
     until("the relist", || recorder.len() == 3).await;
     assert_eq!(recorder.take_sorted(), ["(+x/d)", "(-x/b)", "(~x/c)"]);
     assert_eq!(server.lists(), 2);
@@ -59,12 +60,18 @@ async fn a_store_stays_synced_and_readable_while_it_lists_again() {
     until("a watch", || server.open_watches() == 1).await;
     recorder.take();
     let before = cache.store().get(&key("x/a")).unwrap();
-    server.rule(|call| if call.watch { Verdict::Serve } else { Verdict::Hang });
+    server.rule(|call| {
+        if watches(call) {
+            Verdict::Pass
+        } else {
+            Verdict::Hang
+        }
+    });
     server.put("x/z", "1");
     server.compact();
     server.rule(|call| {
-        if call.watch {
-            Verdict::Fail(410, "Expired")
+        if watches(call) {
+            Verdict::fail(410)
         } else {
             Verdict::Hang
         }
@@ -83,15 +90,11 @@ async fn a_gone_version_lists_again_when_the_watch_is_refused_with_it() {
     let caches = caches(&server);
     let refusals = Arc::new(AtomicUsize::new(1));
     server.rule(move |call| {
-        let refuse = call.watch
+        let refuse = watches(call)
             && refusals
                 .fetch_update(SeqCst, SeqCst, |n| n.checked_sub(1))
                 .is_ok();
-        if refuse {
-            Verdict::Fail(410, "Expired")
-        } else {
-            Verdict::Serve
-        }
+        if refuse { Verdict::fail(410) } else { Verdict::Pass }
     });
     let (_cache, recorder, _subscription) = recorded(&caches).await;
     until("a watch", || server.open_watches() == 1).await;
@@ -103,18 +106,37 @@ async fn a_gone_version_lists_again_when_the_watch_is_refused_with_it() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_gone_version_lists_again_when_it_is_told_inside_the_watch() {
+    let server = Server::with(&["x/a", "x/b"]);
+    let caches = caches(&server);
+    let (_cache, recorder, _subscription) = recorded(&caches).await;
+    until("a watch", || server.open_watches() == 1).await;
+    recorder.take();
+    server.expire();
+    until("the relist and another watch", || {
+        server.lists() == 2 && server.open_watches() == 1
+    })
+    .await;
+    assert!(recorder.take().is_empty());
+    server.put("x/b", "2");
+    until("the watch delivers", || recorder.len() == 1).await;
+    assert_eq!(recorder.take(), ["~x/b"]);
+    caches.close().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_server_that_refuses_every_watch_as_gone_is_listed_ever_more_slowly() {
     let server = Server::with(&["x/a"]);
     let caches = caches(&server);
     server.rule(|call| {
-        if call.watch {
-            Verdict::Fail(410, "Expired")
+        if watches(call) {
+            Verdict::fail(410)
         } else {
-            Verdict::Serve
+            Verdict::Pass
         }
     });
     let (_cache, recorder, _subscription) = recorded(&caches).await;
-    tokio::time::sleep(Duration::from_secs(300)).await;
+    tokio::time::sleep(Duration::from_mins(5)).await;
     assert!(server.lists() <= 20, "{} lists", server.lists());
     assert_eq!(recorder.take(), ["(+x/a)", "synced"]);
     caches.close().await;
@@ -124,11 +146,17 @@ async fn a_server_that_refuses_every_watch_as_gone_is_listed_ever_more_slowly() 
 async fn a_list_of_many_pages_with_one_that_fails_is_complete_and_tells_each_object_once() {
     let server = Server::new();
     let keys: Vec<_> = (0..1203).map(|n| format!("x/o{n:04}")).collect();
-    keys.iter().for_each(|key| server.put(key, "1"));
+    for key in &keys {
+        server.put(key, "1");
+    }
     let pages = AtomicUsize::new(0);
-    server.rule(move |call| match call.watch || pages.fetch_add(1, SeqCst) != 1 {
-        true => Verdict::Serve,
-        false => Verdict::Fail(500, "InternalError"),
+    server.rule(move |call| {
+        let second_page = !watches(call) && pages.fetch_add(1, SeqCst) == 1;
+        if second_page {
+            Verdict::fail(500)
+        } else {
+            Verdict::Pass
+        }
     });
     let caches = caches(&server);
     let (cache, recorder, _subscription) = recorded(&caches).await;
@@ -157,9 +185,9 @@ async fn each_namespace_sweeps_its_own_objects_only() {
         ["(+x/a)", "(+x/b)", "(+y/a)", "(+y/b)", "synced"]
     );
     until("two watches", || server.open_watches() == 2).await;
-    server.rule(|call| match (call.watch, call.namespace.as_deref()) {
+    server.rule(|call| match (watches(call), call.namespace()) {
         (_, Some("y")) => Verdict::Hang,
-        _ => Verdict::Serve,
+        _ => Verdict::Pass,
     });
     server.disconnect();
     server.delete("x/b");
@@ -200,5 +228,27 @@ async fn managed_fields_are_never_stored() {
             .iter()
             .all(|object| object.metadata.managed_fields.is_none())
     );
+    assert_eq!(server.count(RequestInfo::metadata_only), 2);
+    caches.close().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_kind_known_at_run_time_only_is_cached_like_any_other() {
+    let server = Server::with(&["x/a", "y/a"]);
+    let caches = caches(&server);
+    let scope = WatchScope {
+        namespaces: vec!["x".into()],
+        ..scope()
+    };
+    let kind = scope.resource.clone();
+    let cache = caches.open::<DynamicObject>(scope, kind);
+    cache.start();
+    synced(&cache).await;
+    until("a watch", || server.open_watches() == 1).await;
+    server.put("x/b", "1");
+    until("the event", || cache.store().len() == 2).await;
+    let object = cache.store().get(&key("x/a")).unwrap();
+    assert_eq!(object.data["data"]["value"], "1");
+    assert_eq!(object.metadata.managed_fields, None);
     caches.close().await;
 }

@@ -1,116 +1,9 @@
-//! One lane per target cluster and the order in which they are served: two-list round robin in each priority.
+//! All lanes and the order in which they are served: two-list round robin in each priority.
 use std::num::NonZeroU32;
 
 use super::config::PRIORITIES;
-use super::counters::LaneCounters;
+use super::lane::{Lane, LaneState, Place};
 use super::slab::{Chain, List, NIL, Slab};
-
-/// One life of one cluster in one queue; never used again, so what names an ended lane is told apart from its successor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Lane {
-    pub(super) slot: u32,
-    pub(super) life: u32,
-}
-
-impl Lane {
-    pub(in super::super) fn slot(self) -> u32 {
-        self.slot
-    }
-}
-
-/// Where a lane stands in the ring of one priority.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
-    /// Nothing ready.
-    Out,
-    /// Newly active: served before the old ones, once.
-    New,
-    /// Served in turn; a lane that ran empty stays for one turn, so that running empty on purpose gains nothing.
-    Old,
-    /// Not to be served now: paused, ended or at its cap.
-    Parked,
-}
-
-/// The ready keys of one lane in one priority.
-pub(super) struct Fifo {
-    pub(super) keys: List,
-    len: u32,
-    place: Place,
-    prev: u32,
-    next: u32,
-    /// What it may still be served in this turn; at least one while in a ring.
-    credit: u32,
-}
-
-impl Fifo {
-    const EMPTY: Self = Self {
-        keys: List::EMPTY,
-        len: 0,
-        place: Place::Out,
-        prev: NIL,
-        next: NIL,
-        credit: 0,
-    };
-}
-
-pub(super) struct LaneState {
-    pub(super) fifos: [Fifo; PRIORITIES],
-    /// Records with this target, and those with this home and another target.
-    pub(super) targets: List,
-    pub(super) homes: List,
-    pub(super) life: u32,
-    weight: u32,
-    ready: u32,
-    pub(super) delayed: u32,
-    pub(super) running: u32,
-    /// Running items with this target or home.
-    pub(super) busy: u32,
-    pub(super) dispatched: u64,
-    paused: bool,
-    pub(super) ended: bool,
-}
-
-impl LaneState {
-    fn new(life: u32, weight: u32) -> Self {
-        Self {
-            fifos: [Fifo::EMPTY; PRIORITIES],
-            targets: List::EMPTY,
-            homes: List::EMPTY,
-            life,
-            weight,
-            ready: 0,
-            delayed: 0,
-            running: 0,
-            busy: 0,
-            dispatched: 0,
-            paused: true,
-            ended: false,
-        }
-    }
-
-    fn blocked(&self, cap: u32) -> bool {
-        self.paused || self.ended || self.running >= cap
-    }
-
-    /// How many of its ready keys could start now.
-    fn open(&self, cap: u32) -> u64 {
-        if self.blocked(cap) {
-            0
-        } else {
-            u64::from(self.ready.min(cap - self.running))
-        }
-    }
-
-    pub(super) fn counters(&self) -> LaneCounters {
-        LaneCounters {
-            ready: self.ready as usize,
-            delayed: self.delayed as usize,
-            running: self.running as usize,
-            dispatched: self.dispatched,
-            paused: self.paused,
-        }
-    }
-}
 
 #[derive(Clone, Copy)]
 struct Ring {
@@ -291,7 +184,7 @@ impl Lanes {
         }
     }
 
-    /// Whether lower priorities have something that could be served.
+    /// Whether a ring has something that could be served.
     pub(super) fn backlogged(&self, ring: usize) -> bool {
         let lists = &self.rings[ring];
         self.ready[ring] > 0 && !(lists.new.is_empty() && lists.old.is_empty())

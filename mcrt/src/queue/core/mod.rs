@@ -10,6 +10,7 @@ mod config;
 mod counters;
 mod finish;
 mod gate;
+mod lane;
 mod lanes;
 mod pop;
 mod purge;
@@ -34,7 +35,7 @@ pub(super) use self::waiters::Ticket;
 pub use self::config::{Backoff, Priority, QueueSettings};
 pub use self::counters::{LaneCounters, Purged, QueueCounters};
 pub use self::finish::Outcome;
-pub use self::lanes::Lane;
+pub use self::lane::Lane;
 
 /// The queue's whole state. Times are microseconds since it was made.
 pub(super) struct Core<O> {
@@ -104,7 +105,7 @@ impl<O> Core<O> {
     }
 
     pub(super) fn lane_counters(&self, lane: Lane) -> Option<LaneCounters> {
-        self.lanes.get(lane).map(lanes::LaneState::counters)
+        self.lanes.get(lane).map(lane::LaneState::counters)
     }
 
     pub(super) fn counters(&self) -> QueueCounters {

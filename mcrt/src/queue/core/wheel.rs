@@ -123,6 +123,7 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
         #[test]
         fn records_come_out_when_due_and_not_before(
             dues in prop::collection::vec(prop_oneof![0..200_000u64, 0..LONGEST], 1..60),

@@ -1,2 +1,7 @@
 //! Tests of the queue.
 mod door;
+mod fairness;
+mod model;
+mod regressions;
+mod rig;
+mod waiters;

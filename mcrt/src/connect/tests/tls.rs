@@ -1,0 +1,167 @@
+//! TLS: whom the client believes, and how it shows who it is.
+use super::{
+    super::{Access, ConnectError, Connection, Life, Limits, Rejected, ServerVersion, probe},
+    SOON, kubeconfig, yaml,
+};
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rustls::{
+    RootCertStore, ServerConfig,
+    pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
+    server::WebPkiClientVerifier,
+};
+use std::sync::Arc;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpListener,
+    task::JoinSet,
+};
+use tokio_rustls::TlsAcceptor;
+
+/// An authority, and what it signs.
+pub(super) struct Authority(CertifiedIssuer<'static, KeyPair>);
+
+impl Authority {
+    pub(super) fn new() -> Self {
+        let mut params = CertificateParams::new(Vec::<String>::new()).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        Self(CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap())
+    }
+
+    pub(super) fn pem(&self) -> String {
+        self.0.pem()
+    }
+
+    /// Certificate and key.
+    pub(super) fn sign(&self, name: &str) -> (String, String) {
+        let key = KeyPair::generate().unwrap();
+        let params = CertificateParams::new(vec![name.to_owned()]).unwrap();
+        (
+            params.signed_by(&key, &self.0).unwrap().pem(),
+            key.serialize_pem(),
+        )
+    }
+}
+
+pub(super) fn data(field: &str, pem: &str) -> String {
+    format!("{field}: {}", STANDARD.encode(pem))
+}
+
+/// Serves `/version` as `api.test` to clients that the authority signed; gives the address.
+async fn serve(authority: &Authority, tasks: &mut JoinSet<()>) -> String {
+    let (certificate, key) = authority.sign("api.test");
+    let mut clients = RootCertStore::empty();
+    clients
+        .add(CertificateDer::from_pem_slice(authority.pem().as_bytes()).unwrap())
+        .unwrap();
+    let crypto = Arc::new(rustls::crypto::ring::default_provider());
+    let verifier =
+        WebPkiClientVerifier::builder_with_provider(Arc::new(clients), Arc::clone(&crypto)).build();
+    let config = ServerConfig::builder_with_provider(crypto)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_client_cert_verifier(verifier.unwrap())
+        .with_single_cert(
+            vec![CertificateDer::from_pem_slice(certificate.as_bytes()).unwrap()],
+            PrivateKeyDer::from_pem_slice(key.as_bytes()).unwrap(),
+        );
+    let acceptor = TlsAcceptor::from(Arc::new(config.unwrap()));
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    tasks.spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            let Ok(mut stream) = acceptor.accept(stream).await else {
+                continue;
+            };
+            let _ = stream.read(&mut [0; 4096]).await;
+            let body = r#"{"gitVersion":"v1"}"#;
+            let answer = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+            let _ = stream.write_all(answer.as_bytes()).await;
+        }
+    });
+    address
+}
+
+async fn reach(server: &str, cluster: &[&str], user: &[&str]) -> Result<ServerVersion, ConnectError> {
+    let connection = Connection::from_kubeconfig(&kubeconfig(&yaml(server, cluster, user)), "c").unwrap();
+    let life = Life::new();
+    let client = Access::from(connection).connect(&Limits::default(), &life)?;
+    probe(&client, SOON).await
+}
+
+#[tokio::test]
+async fn authority_client_certificate_and_server_name_are_used() {
+    let authority = Authority::new();
+    let mut tasks = JoinSet::new();
+    let server = format!("https://{}", serve(&authority, &mut tasks).await);
+    let (certificate, key) = authority.sign("client");
+    let ca = data("certificate-authority-data", &authority.pem());
+    let name = "tls-server-name: api.test";
+    let user = [
+        &*data("client-certificate-data", &certificate),
+        &*data("client-key-data", &key),
+    ];
+    let unreachable = |reached| matches!(reached, Err(ConnectError::Unreachable(_)));
+
+    assert_eq!(
+        reach(&server, &[&ca, name], &user)
+            .await
+            .unwrap()
+            .git_version
+            .unwrap(),
+        "v1"
+    );
+    assert!(
+        reach(&server, &["insecure-skip-tls-verify: true"], &user)
+            .await
+            .is_ok()
+    );
+    assert!(unreachable(reach(&server, &[&ca], &user).await), "another name");
+    assert!(
+        unreachable(reach(&server, &[&ca, name], &[]).await),
+        "no client certificate"
+    );
+    let other = data("certificate-authority-data", &Authority::new().pem());
+    assert!(
+        unreachable(reach(&server, &[&other, name], &user).await),
+        "another authority"
+    );
+}
+
+#[test]
+fn certificates_and_keys_in_files_are_read_from_there() {
+    let authority = Authority::new();
+    let (certificate, key) = authority.sign("client");
+    let directory = tempfile::tempdir().unwrap();
+    for (name, text) in [
+        ("ca.crt", &authority.pem()),
+        ("tls.crt", &certificate),
+        ("tls.key", &key),
+    ] {
+        std::fs::write(directory.path().join(name), text).unwrap();
+    }
+    let yaml = yaml(
+        "https://a.test",
+        &["certificate-authority: ca.crt"],
+        &["client-certificate: tls.crt", "client-key: ./tls.key"],
+    );
+    let path = directory.path().join("config");
+    std::fs::write(&path, yaml).unwrap();
+    Connection::from_files(&[&path], None).unwrap();
+
+    std::fs::write(
+        directory.path().join("tls.key"),
+        "-----BEGIN EC PRIVATE KEY-----\nSECRET",
+    )
+    .unwrap();
+    let error = Connection::from_files(&[&path], None).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "context `c`: users[u].user.client-key: holds no PEM private key"
+    );
+    std::fs::remove_file(directory.path().join("ca.crt")).unwrap();
+    let error = Connection::from_files(&[&path], None).unwrap_err();
+    assert!(
+        matches!(&error, Rejected::Invalid { field, .. } if field == "clusters[k].cluster.certificate-authority")
+    );
+}

@@ -1,1 +1,0 @@
-//! Every way in which a file may be wrong for a while.

@@ -1,0 +1,91 @@
+//! Tests of the providers that are always there, and of the combinators.
+mod clusters;
+mod combinators;
+mod script;
+
+use super::{Change, ClusterSpec, Provider};
+use crate::{cluster::ClusterName, connect::Access};
+use futures::{StreamExt, stream::BoxStream};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use tokio::time::timeout;
+
+/// Never waited for in full, in paused time nor otherwise.
+const SOON: Duration = Duration::from_mins(2);
+
+pub(super) fn name(name: &str) -> ClusterName {
+    ClusterName::new(name).unwrap()
+}
+
+/// A cluster that nothing dials.
+pub(super) fn spec(cluster: &str, identity: &str) -> ClusterSpec {
+    let service = tower::service_fn(|_: http::Request<kube::client::Body>| {
+        std::future::ready(Ok::<_, std::convert::Infallible>(http::Response::new(
+            kube::client::Body::empty(),
+        )))
+    });
+    ClusterSpec::new(name(cluster), identity, Access::service(identity, service))
+}
+
+/// A change as short text: `+name`, `-name`, `synced`, `!reason`.
+pub(super) fn shown(change: &Change) -> String {
+    match change {
+        Change::Upsert(spec) => format!("+{}", spec.name),
+        Change::Remove(name) => format!("-{name}"),
+        Change::Synced => "synced".into(),
+        Change::Failed(reason) => format!("!{reason}"),
+    }
+}
+
+/// A stream under test.
+pub(super) struct Reader {
+    changes: BoxStream<'static, Change>,
+    /// What a fleet would make of it: name to server.
+    pub(super) clusters: BTreeMap<String, String>,
+}
+
+impl Reader {
+    pub(super) fn of(provider: &Arc<impl Provider>) -> Self {
+        Self {
+            changes: Arc::clone(provider).changes(),
+            clusters: BTreeMap::new(),
+        }
+    }
+
+    pub(super) async fn next(&mut self) -> String {
+        let change = timeout(SOON, self.changes.next()).await.expect("a change comes");
+        let change = change.expect("the stream goes on");
+        match &change {
+            Change::Upsert(spec) => {
+                self.clusters.insert(spec.name.to_string(), spec.access.server());
+            }
+            Change::Remove(name) => {
+                let known = self.clusters.remove(name.as_str());
+                assert!(known.is_some(), "`{name}` is removed but was not there");
+            }
+            _ => {}
+        }
+        shown(&change)
+    }
+
+    pub(super) async fn take(&mut self, count: usize) -> Vec<String> {
+        let mut all = Vec::new();
+        for _ in 0..count {
+            all.push(self.next().await);
+        }
+        all
+    }
+
+    /// Reads on until a change is shown as this.
+    pub(super) async fn until(&mut self, wanted: &str) -> Vec<String> {
+        let mut all = Vec::new();
+        while all.last().map(String::as_str) != Some(wanted) {
+            all.push(self.next().await);
+        }
+        all
+    }
+
+    /// That nothing comes for a while, in paused time.
+    pub(super) async fn is_quiet(&mut self, span: Duration) -> bool {
+        timeout(span, self.changes.next()).await.is_err()
+    }
+}
