@@ -59,7 +59,9 @@ impl ::facade::runtime::MulticlusterController for TeamTokens {
             >(
                 ::facade::runtime::Watch::<Node>::new()
                     .on(::facade::runtime::Place::Host),
-                <Node as ::facade::runtime::__private::MappedBy<Self>>::map,
+                |controller, object, cx| <Node as ::facade::runtime::__private::MappedBy<
+                    Self,
+                >>::map(controller, object, cx),
             );
     }
 }

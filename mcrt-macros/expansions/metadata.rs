@@ -43,7 +43,9 @@ impl ::mcrt::MulticlusterController for TeamTokens {
                 ::mcrt::Requests<Self>,
             >(
                 ::mcrt::Watch::<Secret>::new().on(::mcrt::Place::Fleet),
-                <Secret as ::mcrt::__private::MappedBy<Self>>::map,
+                |controller, object, cx| <Secret as ::mcrt::__private::MappedBy<
+                    Self,
+                >>::map(controller, object, cx),
             );
     }
 }

@@ -3,14 +3,15 @@
 use super::{
     Subject,
     model::{Declaration, Form, Model, Use},
+    relations,
 };
 use crate::{
-    names::{at, request_alias, type_text},
-    parse::{Backoff, Place},
+    names::{at, request_alias},
+    parse::Backoff,
 };
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
-use std::{collections::HashSet, time::Duration};
+use std::time::Duration;
 use syn::{Ident, LitStr, Path, Type, spanned::Spanned};
 
 /// The features of an application that choose a provider. They are asked for in the application itself:
@@ -34,7 +35,7 @@ pub(crate) fn expand(subject: &Subject, model: &Model) -> TokenStream {
     let ident = &subject.ident;
     let alias = request_type(subject, krate, &stored(&model.primary, &p));
     let controller = controller(ident, model, &p);
-    let relations = relations(ident, model, &p);
+    let relations = relations::expand(ident, model, &p);
     let checks = checks(ident, model);
     quote!(#alias #controller #relations #checks)
 }
@@ -144,9 +145,11 @@ fn watched_step(decl: &Declaration, krate: &Path, p: &TokenStream) -> TokenStrea
     let span = decl.ty.span();
     let (stored, wiring, p) = (stored(decl, p), wiring(span), at(span, p));
     let watch = watch(decl, krate, &stored);
-    quote_spanned! {span=>
-        #wiring.watches::<#stored, #krate::Requests<Self>>(#watch, <#stored as #p::MappedBy<Self>>::map)
-    }
+    // A closure: where no function maps the kind, naming the function as a value would be a second error.
+    let map = quote_spanned! {span=>
+        |controller, object, cx| <#stored as #p::MappedBy<Self>>::map(controller, object, cx)
+    };
+    quote_spanned!(span=> #wiring.watches::<#stored, #krate::Requests<Self>>(#watch, #map))
 }
 
 fn used_step(used: &Use, krate: &Path) -> TokenStream {
@@ -235,7 +238,7 @@ fn duration(duration: Duration, p: &TokenStream) -> TokenStream {
 }
 
 /// The type that the cache keeps: the kind, or its metadata.
-fn stored(decl: &Declaration, p: &TokenStream) -> TokenStream {
+pub(super) fn stored(decl: &Declaration, p: &TokenStream) -> TokenStream {
     let ty = &decl.ty;
     match decl.form {
         Form::Full => quote!(#ty),
@@ -244,59 +247,6 @@ fn stored(decl: &Declaration, p: &TokenStream) -> TokenStream {
             quote_spanned!(ty.span()=> #p::PartialObjectMeta<#ty>)
         }
     }
-}
-
-/// Impls that let the type checker see what is declared where.
-fn relations(ident: &Ident, model: &Model, p: &TokenStream) -> TokenStream {
-    let krate = &model.krate;
-    let home = if model.primary.place == Place::Host {
-        Place::Host
-    } else {
-        Place::Fleet
-    }
-    .marker(krate);
-    let mut relations = quote!(impl #p::Homed for #ident { type Place = #home; });
-    let mut places = model
-        .declarations()
-        .map(|(_, decl)| decl.place)
-        .chain(model.used.iter().map(|used| used.place));
-    if places.any(|place| place != Place::Fleet) {
-        relations.extend(quote!(impl #p::HasHost for #ident {}));
-    }
-    let mut indexable = HashSet::new();
-    for (word, decl) in model.declarations() {
-        let (ty, stored) = (&decl.ty, stored(decl, p));
-        for place in decl.place.parts() {
-            let place = place.marker(krate);
-            relations.extend(quote!(impl #p::CachedBy<#ident, #place> for #ty { type Stored = #stored; }));
-        }
-        if indexable.insert((type_text(ty), decl.form == Form::Full)) {
-            relations.extend(quote!(impl #p::IndexableBy<#ident> for #stored {}));
-        }
-        if word == "watches" {
-            let place = decl.place.marker(krate);
-            relations.extend(quote!(impl #p::WatchedBy<#ident> for #stored { type Place = #place; }));
-        }
-    }
-    relations.extend(declared(ident, model, p));
-    relations
-}
-
-/// One impl for each kind and place: `uses` may widen what a watch declares.
-fn declared(ident: &Ident, model: &Model, p: &TokenStream) -> TokenStream {
-    let watched = model.declarations().map(|(_, decl)| (&decl.ty, decl.place));
-    let used = model.used.iter().map(|used| (&used.ty, used.place));
-    let mut done = HashSet::new();
-    let impls = watched
-        .chain(used)
-        .flat_map(|(ty, place)| place.parts().iter().map(move |place| (ty, *place)));
-    impls
-        .filter(|(ty, place)| done.insert((type_text(ty), place.word())))
-        .map(|(ty, place)| {
-            let place = place.marker(&model.krate);
-            quote!(impl #p::DeclaredBy<#ident, #place> for #ty {})
-        })
-        .collect()
 }
 
 /// The one rule between the halves that is no bound.
