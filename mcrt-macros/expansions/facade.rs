@@ -30,6 +30,12 @@ impl ::facade::runtime::MulticlusterController for TeamTokens {
         "command",
     ];
     fn wire(wiring: &mut ::facade::runtime::ControllerBuilder<Self>) {
+        trait Owned<O> {
+            type Kind;
+        }
+        impl<K: ::facade::runtime::__private::OwnedBy<O>, O> Owned<O> for K {
+            type Kind = K;
+        }
         wiring
             .for_kind(
                 ::facade::runtime::Watch::<
@@ -39,21 +45,23 @@ impl ::facade::runtime::MulticlusterController for TeamTokens {
             );
         wiring
             .owns::<
-                Secret,
+                <Secret as Owned<ConfigMap>>::Kind,
             >(
                 ::facade::runtime::Watch::<
-                    ::facade::runtime::__private::PartialObjectMeta<Secret>,
+                    ::facade::runtime::__private::PartialObjectMeta<_>,
                 >::new()
                     .on(::facade::runtime::Place::Fleet),
             );
         wiring
             .watches::<
                 Node,
-                _,
+                ::facade::runtime::Requests<Self>,
             >(
                 ::facade::runtime::Watch::<Node>::new()
                     .on(::facade::runtime::Place::Host),
-                <Node as ::facade::runtime::__private::MappedBy<Self>>::map,
+                |controller, object, cx| <Node as ::facade::runtime::__private::MappedBy<
+                    Self,
+                >>::map(controller, object, cx),
             );
     }
 }
@@ -90,10 +98,6 @@ impl ::facade::runtime::__private::DeclaredBy<
 > for Secret {}
 impl ::facade::runtime::__private::DeclaredBy<TeamTokens, ::facade::runtime::place::Host>
 for Node {}
-const _: fn() = || {
-    fn owned<K: ::facade::runtime::__private::OwnedBy<O>, O>() {}
-    owned::<Secret, ConfigMap>();
-};
 impl TeamTokens {
     async fn reconcile(
         &self,

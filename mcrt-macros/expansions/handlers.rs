@@ -66,8 +66,9 @@ impl ::mcrt::Reconciler for TeamTokens {
         error: &::mcrt::Error,
         cx: ::mcrt::Context<Self>,
     ) -> ::mcrt::Action {
-        let action: Action = <TeamTokens>::later(self, object, error, cx);
-        action
+        <Action as ::mcrt::__private::Into<
+            ::mcrt::Action,
+        >>::into(<TeamTokens>::later(self, object, error, cx))
     }
 }
 const _: fn() = || {

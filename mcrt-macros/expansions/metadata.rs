@@ -40,10 +40,12 @@ impl ::mcrt::MulticlusterController for TeamTokens {
         wiring
             .watches::<
                 Secret,
-                _,
+                ::mcrt::Requests<Self>,
             >(
                 ::mcrt::Watch::<Secret>::new().on(::mcrt::Place::Fleet),
-                <Secret as ::mcrt::__private::MappedBy<Self>>::map,
+                |controller, object, cx| <Secret as ::mcrt::__private::MappedBy<
+                    Self,
+                >>::map(controller, object, cx),
             );
     }
 }

@@ -48,12 +48,10 @@ where
         todo!()
     }
 }
-::core::compile_error! {
-    "a controller with type parameters is not available yet"
-}
 impl<T: Sign> ::mcrt::Reconciler for TeamTokens<T>
 where
-    Self: ::mcrt::__private::Send + ::mcrt::__private::Sync + 'static,
+    Self: ::mcrt::__private::BrokenController + ::mcrt::__private::Send
+        + ::mcrt::__private::Sync + 'static,
     T: Clone,
 {
     type Object = ::mcrt::__private::Unresolved;

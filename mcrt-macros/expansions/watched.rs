@@ -38,21 +38,23 @@ impl ::mcrt::MulticlusterController for TeamTokens {
         wiring
             .watches::<
                 Secret,
-                _,
+                ::mcrt::Requests<Self>,
             >(
                 ::mcrt::Watch::<Secret>::new().on(::mcrt::Place::Host),
-                <Secret as ::mcrt::__private::MappedBy<Self>>::map,
+                |controller, object, cx| <Secret as ::mcrt::__private::MappedBy<
+                    Self,
+                >>::map(controller, object, cx),
             );
         wiring
             .watches::<
                 ::mcrt::__private::PartialObjectMeta<v1::Node>,
-                _,
+                ::mcrt::Requests<Self>,
             >(
                 ::mcrt::Watch::<::mcrt::__private::PartialObjectMeta<v1::Node>>::new()
                     .on(::mcrt::Place::All),
-                <::mcrt::__private::PartialObjectMeta<
+                |controller, object, cx| <::mcrt::__private::PartialObjectMeta<
                     v1::Node,
-                > as ::mcrt::__private::MappedBy<Self>>::map,
+                > as ::mcrt::__private::MappedBy<Self>>::map(controller, object, cx),
             );
     }
 }
