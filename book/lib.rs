@@ -1,1 +1,23 @@
-//! Compiles the snippets of the book.
+//! Compiles the snippets of the book, and that of the README, as doc tests.
+
+/// A module for each page: the name of a failing snippet then says where it stands.
+macro_rules! pages {
+    ($($name:ident: $page:literal)*) => { $(
+        #[cfg(doctest)]
+        #[doc = include_str!($page)]
+        pub mod $name {}
+    )* };
+}
+
+pages! {
+    readme: "../README.md"
+    introduction: "src/introduction.md"
+    tutorial: "src/tutorial.md"
+    reference: "src/reference.md"
+    builder: "src/builder.md"
+    providers: "src/providers.md"
+    testing: "src/testing.md"
+    architecture: "src/architecture.md"
+    wire_format: "src/wire-format.md"
+    decisions: "src/decisions.md"
+}

@@ -4,7 +4,7 @@ use mcrt::{Action, Context, multicluster_controller, reconciler};
 use std::sync::Arc;
 
 /// Looks at every ConfigMap of the fleet.
-#[multicluster_controller(for = ConfigMap)]
+#[multicluster_controller(for = ConfigMap, name = "fleet-configmaps")]
 struct FleetConfigMaps;
 
 #[reconciler]
