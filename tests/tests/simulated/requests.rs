@@ -45,7 +45,12 @@ const THERE: &str = "cluster://a/default/object -> cluster://b";
 async fn with_two_requests(test: impl AsyncFnOnce(&Running<'_>, &Mourner)) {
     let sims = Sims::of(["a", "b"]);
     sims.server("a").create(config("object")).unwrap();
-    let seen = Mourner::default().doing(|_| async { Ok(Action::requeue(HOUR)) });
+    let seen = Mourner::default()
+        .doing(|_| async { Ok(Action::requeue(HOUR)) })
+        .on_gone(|_| async {
+            sleep(Duration::from_secs(2)).await;
+            Ok(())
+        });
     let mut wiring = seen.wiring("elsewhere");
     wiring.watches(Watch::new(), elsewhere);
     sims.manager()
