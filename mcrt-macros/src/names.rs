@@ -1,6 +1,6 @@
 //! Names made from names: of controllers, request types, index constants; and the nearest known word.
 
-use proc_macro2::{Ident, TokenStream, TokenTree};
+use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident};
 use syn::{Type, ext::IdentExt};
 
@@ -49,13 +49,25 @@ pub(crate) fn without_self(tokens: impl ToTokens, self_ty: &Type) -> TokenStream
     let replace = |tree| match tree {
         TokenTree::Ident(ident) if ident == "Self" => self_ty.to_token_stream(),
         TokenTree::Group(group) => {
-            let mut inner = proc_macro2::Group::new(group.delimiter(), without_self(group.stream(), self_ty));
+            let mut inner = Group::new(group.delimiter(), without_self(group.stream(), self_ty));
             inner.set_span(group.span());
             TokenTree::Group(inner).into()
         }
         other => other.into(),
     };
     tokens.to_token_stream().into_iter().flat_map(replace).collect()
+}
+
+/// The tokens with the span of what they are about, so that the compiler underlines that.
+pub(crate) fn at(span: Span, tokens: impl ToTokens) -> TokenStream {
+    let respan = |mut tree: TokenTree| {
+        if let TokenTree::Group(group) = &tree {
+            tree = Group::new(group.delimiter(), at(span, group.stream())).into();
+        }
+        tree.set_span(span);
+        tree
+    };
+    tokens.to_token_stream().into_iter().map(respan).collect()
 }
 
 /// The known word that `word` was most likely meant to be.

@@ -1,12 +1,11 @@
-//! What the server checks, fills in and keeps when an object is written.
+//! What the server refuses when an object is written.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
-use crate::lifecycle;
-use crate::object::{Object, field_mut, meta_mut, name_suffix, new_uid, now, object_mut};
-use crate::secret;
+use crate::object::{Object, meta_mut, name_suffix};
+use crate::selector::{label_key, label_value};
 use crate::status::Status;
-use crate::write::{Target, WriteOptions};
+use crate::write::Target;
 
 /// Checks the type and place of a body against the path and completes both.
 pub(crate) fn admit(
@@ -37,7 +36,21 @@ pub(crate) fn admit(
             metadata.remove("namespace");
         }
     }
-    check_shape(metadata)
+    check_shape(metadata)?;
+    check_labels(target, metadata)
+}
+
+fn check_labels(target: &Target, metadata: &Map<String, Value>) -> Result<(), Status> {
+    let labels = metadata.get("labels").and_then(Value::as_object);
+    for (key, value) in labels.into_iter().flatten() {
+        let value = value.as_str().unwrap_or_default();
+        let wrong = label_key(Some(key)).and_then(|_| label_value(value)).err();
+        if let Some(wrong) = wrong {
+            let name = metadata.get("name").and_then(Value::as_str).unwrap_or_default();
+            return Err(target.invalid(name, "metadata.labels", &format!("Invalid value: {wrong}")));
+        }
+    }
+    Ok(())
 }
 
 /// Requires a field to be what the path says; fills it in where it may be left out.
@@ -53,7 +66,7 @@ fn complete(
         .filter(|given| !given.is_empty())
     {
         Some(given) if given != expected => Err(Status::bad_request(format!(
-            "the {field} of the provided object ({given}) does not match the {field} sent on the request ({expected})"
+            "the {field} of the provided object does not match the {field} sent on the request ({expected})"
         ))),
         Some(_) => Ok(()),
         None if optional => {
@@ -92,6 +105,7 @@ fn check_shape(metadata: &Map<String, Value>) -> Result<(), Status> {
     })
 }
 
+/// The name of a new object, generated if that is asked for.
 pub(crate) fn choose_name(target: &Target, value: &mut Value) -> Result<String, Status> {
     let metadata = meta_mut(value);
     let text = |field: &str| {
@@ -120,8 +134,8 @@ pub(crate) fn choose_name(target: &Target, value: &mut Value) -> Result<String, 
         name.bytes().all(letter)
     };
     if !valid || name.len() > 253 || (!loose && name.starts_with(['-', '.'])) || name.ends_with('/') {
-        let why = "Invalid value: a lowercase RFC 1123 subdomain is required";
-        return Err(target.invalid(&name, "metadata.name", why));
+        let why = format!("Invalid value: \"{name}\": a lowercase RFC 1123 subdomain is required");
+        return Err(target.invalid(&name, "metadata.name", &why));
     }
     metadata.insert("name".into(), name.clone().into());
     if target.kind.is_crd() {
@@ -141,86 +155,17 @@ fn check_crd_name(target: &Target, crd: &Value, name: &str) -> Result<(), Status
     Err(target.invalid(name, "metadata.name", &why))
 }
 
-pub(crate) fn prepare_new(target: &Target, value: &mut Value) {
-    let metadata = meta_mut(value);
-    for field in [
-        "deletionTimestamp",
-        "deletionGracePeriodSeconds",
-        "selfLink",
-        "generation",
-    ] {
-        metadata.remove(field);
+/// Refuses a patch or an apply that names another UID; a full replacement conflicts instead.
+pub(crate) fn check_uid(target: &Target, old: &Object, value: &Value) -> Result<(), Status> {
+    let given = value["metadata"]["uid"].as_str().filter(|uid| !uid.is_empty());
+    if given.is_none_or(|given| *given == *old.uid) {
+        return Ok(());
     }
-    metadata.insert("uid".into(), new_uid().into());
-    metadata.insert("creationTimestamp".into(), now().into());
-    if target.kind.generation {
-        metadata.insert("generation".into(), 1.into());
-    }
-    if target.version.status {
-        object_mut(value).remove("status");
-    }
-    normalise(target, value);
-    default_new(target, value);
+    let why = "Invalid value: field is immutable";
+    Err(target.invalid(&old.key.name, "metadata.uid", why))
 }
 
-/// Defaults that other parts of a cluster rely on.
-fn default_new(target: &Target, value: &mut Value) {
-    match &*target.kind.id {
-        "namespaces" => {
-            let name = value["metadata"]["name"].clone();
-            let labels = object_mut(field_mut(field_mut(value, "metadata"), "labels"));
-            labels.insert("kubernetes.io/metadata.name".into(), name);
-            object_mut(value).insert("spec".into(), json!({"finalizers": ["kubernetes"]}));
-            object_mut(value).insert("status".into(), json!({"phase": "Active"}));
-        }
-        "secrets" => {
-            object_mut(value).entry("type").or_insert_with(|| "Opaque".into());
-        }
-        _ if target.kind.is_crd() => {
-            let status = lifecycle::established(value);
-            object_mut(value).insert("status".into(), status);
-        }
-        _ => {}
-    }
-}
-
-/// Brings an object into the form in which it is stored.
-pub(crate) fn normalise(target: &Target, value: &mut Value) {
-    if &*target.kind.id == "secrets" {
-        secret::fold_string_data(value);
-    }
-    prune_nulls(value);
-    let metadata = meta_mut(value);
-    for field in ["labels", "annotations"] {
-        if metadata
-            .get(field)
-            .is_some_and(|map| map.as_object().is_none_or(serde_json::Map::is_empty))
-        {
-            metadata.remove(field);
-        }
-    }
-    for field in ["finalizers", "ownerReferences"] {
-        if metadata
-            .get(field)
-            .is_some_and(|list| list.as_array().is_none_or(Vec::is_empty))
-        {
-            metadata.remove(field);
-        }
-    }
-}
-
-/// Drops null fields, as decoding into a type does.
-pub(crate) fn prune_nulls(value: &mut Value) {
-    match value {
-        Value::Object(fields) => {
-            fields.retain(|_, field| !field.is_null());
-            fields.values_mut().for_each(prune_nulls);
-        }
-        Value::Array(items) => items.iter_mut().for_each(prune_nulls),
-        _ => {}
-    }
-}
-
+/// Requires the version and the UID that a value carries to be those of the object it replaces.
 pub(crate) fn check_preconditions(target: &Target, old: &Object, value: &Value) -> Result<(), Status> {
     let metadata = &value["metadata"];
     let given = metadata["resourceVersion"]
@@ -242,89 +187,6 @@ pub(crate) fn check_preconditions(target: &Target, old: &Object, value: &Value) 
         return Err(target.conflict(&old.key.name, &why));
     }
     Ok(())
-}
-
-/// Metadata that only the server writes.
-const KEPT: [&str; 9] = [
-    "name",
-    "namespace",
-    "uid",
-    "creationTimestamp",
-    "deletionTimestamp",
-    "deletionGracePeriodSeconds",
-    "generation",
-    "generateName",
-    "resourceVersion",
-];
-
-/// Puts back what a client cannot change: identity, lifecycle, and the half it did not address.
-pub(crate) fn keep_server_fields(target: &Target, before: &Value, value: &mut Value, options: &WriteOptions) {
-    if options.status {
-        let status = value.get("status").cloned();
-        let managed = value["metadata"].get("managedFields").cloned();
-        *value = before.clone();
-        match status {
-            Some(status) => object_mut(value).insert("status".into(), status),
-            None => object_mut(value).remove("status"),
-        };
-        if let (true, Some(managed)) = (options.apply, managed) {
-            meta_mut(value).insert("managedFields".into(), managed);
-        }
-        return;
-    }
-    if target.version.status {
-        match before.get("status") {
-            Some(status) => object_mut(value).insert("status".into(), status.clone()),
-            None => object_mut(value).remove("status"),
-        };
-    }
-    if target.kind.is_namespace() {
-        // The spec of a namespace is the hold on its content, which clients change by `finalize` only.
-        object_mut(value).insert("spec".into(), before["spec"].clone());
-    }
-    let reset = value["metadata"]["managedFields"] == json!([{}]);
-    let metadata = meta_mut(value);
-    let kept = KEPT
-        .iter()
-        .copied()
-        .chain((!options.apply && !reset).then_some("managedFields"));
-    for field in kept {
-        match before["metadata"].get(field) {
-            Some(known) => metadata.insert(field.into(), known.clone()),
-            None => metadata.remove(field),
-        };
-    }
-    if reset {
-        metadata.remove("managedFields");
-    }
-    metadata.remove("selfLink");
-}
-
-/// Whether two versions differ in nothing that makes a write. An apply that changes owners only is a write.
-pub(crate) fn same_content(before: &Value, after: &Value, applied: bool) -> bool {
-    if applied {
-        return before == after;
-    }
-    let stripped = |value: &Value| {
-        let mut value = value.clone();
-        meta_mut(&mut value).remove("managedFields");
-        value
-    };
-    before == after || stripped(before) == stripped(after)
-}
-
-/// Whether anything but metadata and, where it is a part of its own, status differs.
-pub(crate) fn desired_differs(target: &Target, before: &Value, after: &Value) -> bool {
-    let desired = |value: &Value| {
-        let mut value = value.clone();
-        let fields = object_mut(&mut value);
-        fields.remove("metadata");
-        if target.version.status || target.kind.builtin {
-            fields.remove("status");
-        }
-        value
-    };
-    desired(before) != desired(after)
 }
 
 pub(crate) fn finalizers(value: &Value) -> impl Iterator<Item = &str> {

@@ -72,7 +72,7 @@ fn find_target(server: &Inner, info: &RequestInfo) -> Result<Target, Option<Stat
     let kind = store.registry.by_plural(info.group(), info.plural());
     let found = kind.and_then(|kind| Some((kind, kind.version(info.version())?)));
     let Some((kind, version)) = found else {
-        let known = store.registry.serves(info.group(), info.version());
+        let known = store.registry.has_builtin(info.group(), info.version());
         return Err(known.then(Status::not_served));
     };
     let status = match info.subresource() {
@@ -82,12 +82,18 @@ fn find_target(server: &Inner, info: &RequestInfo) -> Result<Target, Option<Stat
     };
     let crosses = info.namespace().is_none() && matches!(info.verb(), Verb::List | Verb::Watch);
     if kind.namespaced != info.namespace().is_some() && !(kind.namespaced && crosses) {
-        return Err(Some(Status::not_served()));
+        // Writing to all namespaces at once is refused as a method, not as a path.
+        let spans = kind.namespaced && info.name().is_none();
+        return Err(Some(if spans {
+            Status::method_not_allowed()
+        } else {
+            Status::not_served()
+        }));
     }
     let collection = info.name().is_none() && matches!(info.verb(), Verb::Update | Verb::Patch);
     let on_object = info.name().is_some() && info.verb() == Verb::Create;
     if collection || on_object || status && info.verb() == Verb::Delete {
-        return Err(Some(Status::method_not_allowed(info.method().as_str())));
+        return Err(Some(Status::method_not_allowed()));
     }
     Ok(Target {
         kind: Arc::clone(kind),
@@ -230,12 +236,15 @@ fn delete(server: &Inner, target: &Target, info: &RequestInfo, body: &[u8]) -> R
     let key = key(info);
     Ok(match server.store().delete(target, &key, &options)? {
         Deleted::Pending(object) => one(200, target, info, &object),
-        Deleted::Gone(object) => Answer::json(&json!({
-            "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success",
-            "details": {
-                "name": &*key.name, "group": target.kind.group, "kind": target.kind.plural, "uid": &*object.uid,
-            },
-        })),
+        Deleted::Gone(object) => {
+            let mut details = json!({"name": &*key.name, "kind": target.kind.plural, "uid": &*object.uid});
+            if !target.kind.group.is_empty() {
+                details["group"] = target.kind.group.as_str().into();
+            }
+            Answer::json(&json!({
+                "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details,
+            }))
+        }
     })
 }
 

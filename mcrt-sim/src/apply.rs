@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::admit::prune_nulls;
+use crate::admit::check_uid;
 use crate::fields::{self, Elem, FieldSet, Path};
 use crate::managed::{self, Entry, Writer};
 use crate::object::{Object, ObjectKey, meta_mut, object_mut};
-use crate::schema::{ListType, list_type};
+use crate::prepare::prune_nulls;
+use crate::schema::{ListType, is_atomic_map, list_type};
 use crate::status::Status;
 use crate::store::Store;
 use crate::write::{Target, WriteOptions};
@@ -30,6 +31,7 @@ impl Store {
         let writer = options.writer(target);
         strip(target, &mut config, options.status)?;
         if let Some(old) = self.find(&target.kind, key) {
+            check_uid(target, &old, &config)?;
             let live = target.thaw(&old);
             let merged = merge_into(&live, &config, &writer, force)?;
             return Ok((self.replace(target, &old, merged, &options)?, false));
@@ -38,9 +40,10 @@ impl Store {
             return Err(target.not_found(&key.name));
         }
         if config["metadata"]["uid"].is_string() {
-            let why = "Precondition failed: UID in precondition, but the object does not exist";
+            let why = "uid mismatch: the provided object specified a uid, and no existing object was found";
             return Err(target.conflict(&key.name, why));
         }
+        meta_mut(&mut config).remove("resourceVersion");
         let entry = Entry::new(&writer, true, FieldSet::of(&config, writer.builtin));
         managed::write(&mut config, &[entry]);
         Ok((self.create(target, config, &options)?, true))
@@ -49,7 +52,7 @@ impl Store {
 
 /// Drops from a configuration what an apply cannot set.
 fn strip(target: &Target, config: &mut Value, status: bool) -> Result<(), Status> {
-    prune_nulls(config);
+    prune_nulls(target, config);
     let metadata = meta_mut(config);
     if metadata
         .get("managedFields")
@@ -182,7 +185,9 @@ fn conflict_status(conflicts: &[(Path, String)]) -> Status {
 /// Lays a configuration over a live value.
 fn merge(live: &mut Value, config: &Value, path: &mut Path, builtin: bool) {
     match (&mut *live, config) {
-        (Value::Object(fields), Value::Object(wanted)) if !wanted.is_empty() => {
+        (Value::Object(fields), Value::Object(wanted))
+            if !wanted.is_empty() && !is_atomic_map(builtin, path) =>
+        {
             for (name, value) in wanted {
                 path.push(Elem::Field(name.clone()));
                 merge(

@@ -24,7 +24,7 @@ const VERBS: [&str; 8] = [
 pub(crate) fn answer(server: &Inner, info: &RequestInfo) -> Result<Answer, Status> {
     let path = info.path().trim_end_matches('/');
     if !matches!(*info.method(), http::Method::GET | http::Method::HEAD) {
-        return Err(Status::method_not_allowed(info.method().as_str()));
+        return Err(Status::method_not_allowed());
     }
     let segments: Vec<_> = path.split('/').skip(1).collect();
     if let ["healthz" | "livez" | "readyz", ..] = segments.as_slice() {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 
 use crate::object::object_mut;
-use crate::schema::{ListType, list_type};
+use crate::schema::{ListType, is_atomic_map, list_type};
 
 /// One step of a path.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -66,7 +66,7 @@ impl FieldSet {
 
     fn add(&mut self, value: &Value, path: &mut Path, builtin: bool) {
         match value {
-            Value::Object(fields) if !fields.is_empty() => {
+            Value::Object(fields) if !fields.is_empty() && !is_atomic_map(builtin, path) => {
                 for (name, field) in fields {
                     path.push(Elem::Field(name.clone()));
                     self.add(field, path, builtin);

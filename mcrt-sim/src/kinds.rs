@@ -152,11 +152,11 @@ impl Registry {
         self.0.values()
     }
 
-    /// Whether anything of the group's version is served.
-    pub(crate) fn serves(&self, group: &str, version: &str) -> bool {
+    /// Whether the group's version is one of the built-in ones, which answer for unknown resources themselves.
+    pub(crate) fn has_builtin(&self, group: &str, version: &str) -> bool {
         self.0
             .values()
-            .any(|kind| kind.group == group && kind.version(version).is_some())
+            .any(|kind| kind.builtin && kind.group == group && kind.version(version).is_some())
     }
 
     /// Adds a version to a kind, or the kind itself.

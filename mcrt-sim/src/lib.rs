@@ -11,15 +11,31 @@
 //! has no task and no socket of its own, so a thousand idle ones cost next to nothing and tests run under
 //! paused time. A [`Fleet`] is a host and members that join and leave. Faults are injected by a hook that
 //! returns a [`Verdict`].
+//!
+//! ```
+//! use mcrt_sim::{Server, Verb, Verdict};
+//! use serde_json::json;
+//!
+//! let server = Server::new("east");
+//! let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings"}});
+//! let created = server.create(object)?;
+//! assert_eq!(created["metadata"]["namespace"], "default");
+//!
+//! // From now on no watch gets an answer; lists and writes do.
+//! server.hook(|request| if request.verb() == Verb::Watch { Verdict::Hang } else { Verdict::Pass });
+//! # Ok::<(), mcrt_sim::Status>(())
+//! ```
 
 mod admit;
 mod answer;
 mod apply;
 mod body;
 mod counters;
+mod direct;
 mod discovery;
 mod fields;
 mod fleet;
+mod gc;
 mod hook;
 mod kinds;
 mod lifecycle;
@@ -28,6 +44,7 @@ mod listener;
 mod managed;
 mod object;
 mod patch;
+mod prepare;
 mod request;
 mod schema;
 mod secret;

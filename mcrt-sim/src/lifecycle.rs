@@ -1,4 +1,4 @@
-//! What a cluster's controllers do by themselves: garbage collection, namespaces, CRDs.
+//! What a cluster's controllers do by themselves after a write: namespaces, CRDs, held deletions.
 
 use std::sync::Arc;
 
@@ -71,7 +71,7 @@ impl Store {
     }
 
     /// The object of a UID with its resource, while its kind is served.
-    fn by_uid(&self, uid: &str) -> Option<(Target, Arc<Object>)> {
+    pub(crate) fn by_uid(&self, uid: &str) -> Option<(Target, Arc<Object>)> {
         let place = self.place(uid)?;
         let target = self.target(&place.kind)?;
         let object = self.find(&target.kind, &place.key)?;
@@ -128,40 +128,6 @@ impl Store {
         if let Some(kind) = self.registry.by_id(id).filter(|kind| !kind.builtin).cloned() {
             self.registry.unserve(id);
             self.resource(&kind).cut_watches();
-        }
-    }
-
-    /// Deletes an object none of whose owners exist; else drops references to those that do not.
-    fn collect(&mut self, target: &Target, object: &Arc<Object>) {
-        let exists = |uid: &str| {
-            self.place(uid).is_some_and(|owner| {
-                owner.key.namespace.is_empty() || owner.key.namespace == object.key.namespace
-            })
-        };
-        let total = object.owners().count();
-        let alive = object.owners().filter(|uid| exists(uid)).count();
-        if total == alive {
-            return;
-        }
-        if alive == 0 {
-            if !object.deleting {
-                self.mark_deleted(target, object, Propagation::Background);
-            }
-            return;
-        }
-        let mut value = target.thaw(object);
-        retain_owners(&mut value, exists);
-        self.put(&target.kind, Some(Arc::clone(object)), value);
-    }
-
-    pub(crate) fn orphan_dependents(&mut self, owner: &str) {
-        for uid in self.dependents(owner) {
-            let Some((target, dependent)) = self.by_uid(&uid) else {
-                continue;
-            };
-            let mut value = target.thaw(&dependent);
-            retain_owners(&mut value, |uid| uid != owner);
-            self.put(&target.kind, Some(dependent), value);
         }
     }
 
@@ -264,27 +230,6 @@ impl Store {
             // Objects of a kind that is no longer served cannot be reached and hold nothing.
             self.registry.by_id(id).is_none() || self.in_namespace(id, Some(namespace)).is_empty()
         })
-    }
-
-    fn blocks(&self, dependent: &str, owner: &str) -> bool {
-        self.by_uid(dependent).is_some_and(|(target, dependent)| {
-            let value = target.thaw(&dependent);
-            let mut owners = value["metadata"]["ownerReferences"]
-                .as_array()
-                .into_iter()
-                .flatten();
-            owners.any(|one| one["uid"] == *owner && one["blockOwnerDeletion"] == true)
-        })
-    }
-}
-
-fn retain_owners(value: &mut Value, keep: impl Fn(&str) -> bool) {
-    let metadata = meta_mut(value);
-    if let Some(owners) = metadata.get_mut("ownerReferences").and_then(Value::as_array_mut) {
-        owners.retain(|owner| owner["uid"].as_str().is_some_and(&keep));
-        if owners.is_empty() {
-            metadata.remove("ownerReferences");
-        }
     }
 }
 

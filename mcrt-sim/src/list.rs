@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::hook::TOO_OLD;
 use crate::object::{Object, ObjectKey};
 use crate::request::RequestInfo;
-use crate::selector::{FieldRequirement, Filter};
+use crate::selector::Filter;
 use crate::server::Inner;
 use crate::status::Status;
 use crate::write::Target;
@@ -41,14 +41,11 @@ pub(crate) fn list(server: &Inner, target: &Target, info: &RequestInfo) -> Resul
 
 /// The filter in a request's path and query.
 pub(crate) fn filter(info: &RequestInfo) -> Result<Filter, Status> {
-    let mut filter = Filter::parse(
+    Filter::parse(
         info.namespace(),
         info.query("labelSelector"),
         info.query("fieldSelector"),
-    )?;
-    // A watch of one object by its path is the old form of a field selector.
-    filter.fields.extend(info.name().map(FieldRequirement::name));
-    Ok(filter)
+    )
 }
 
 pub(crate) fn number(info: &RequestInfo, parameter: &str) -> Result<Option<u64>, Status> {
@@ -66,7 +63,18 @@ fn snapshot(
     info: &RequestInfo,
 ) -> Result<(Position, Vec<Arc<Object>>), Status> {
     let asked = number(info, "resourceVersion")?;
-    let exact = info.query("resourceVersionMatch") == Some("Exact");
+    let matching = info.query("resourceVersionMatch");
+    if matching.is_some() && asked.is_none() {
+        let why = "Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided";
+        return Err(Status::invalid(
+            "meta.k8s.io",
+            "ListOptions",
+            "",
+            "resourceVersionMatch",
+            why,
+        ));
+    }
+    let exact = matching == Some("Exact");
     let mut store = server.store();
     let current = store.version;
     let position = match info.continue_token() {

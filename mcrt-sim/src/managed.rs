@@ -81,11 +81,12 @@ pub(crate) fn read(value: &Value) -> Vec<Entry> {
 }
 
 pub(crate) fn write(value: &mut Value, entries: &[Entry]) {
-    let entries: Vec<_> = entries
+    let mut entries: Vec<_> = entries
         .iter()
         .filter(|entry| !entry.fields.0.is_empty())
-        .map(Entry::write)
         .collect();
+    entries.sort_by_key(|entry| (!entry.apply, &entry.time, &entry.manager, entry.status));
+    let entries: Vec<_> = entries.into_iter().map(Entry::write).collect();
     if entries.is_empty() {
         meta_mut(value).remove("managedFields");
     } else {

@@ -66,7 +66,8 @@ impl Object {
                 .filter_map(|owner| owner["uid"].as_str())
                 .map(boxed)
                 .collect(),
-            body: Bytes::from(value.to_string()),
+            // Boxed, so that no spare capacity stays with every object.
+            body: Bytes::from(value.to_string().into_bytes().into_boxed_slice()),
         }
     }
 

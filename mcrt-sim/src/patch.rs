@@ -5,7 +5,7 @@ use std::sync::Arc;
 use json_patch::{Patch, PatchOperation, TestOperation};
 use serde_json::Value;
 
-use crate::admit::admit;
+use crate::admit::{admit, check_uid};
 use crate::fields::Elem;
 use crate::object::{Object, ObjectKey};
 use crate::schema::{ListType, list_type};
@@ -52,7 +52,7 @@ impl Store {
             .ok_or_else(|| target.not_found(&key.name))?;
         let mut value = target.thaw(&old);
         match kind {
-            PatchType::Json => json(target, key, &mut value, patch)?,
+            PatchType::Json => json(&mut value, patch)?,
             PatchType::Merge => json_patch::merge(&mut value, patch),
             PatchType::Strategic if target.kind.builtin => {
                 strategic(&mut value, patch, &mut Vec::new());
@@ -71,11 +71,12 @@ impl Store {
             Some(&key.name),
             &mut value,
         )?;
+        check_uid(target, &old, &value)?;
         self.replace(target, &old, value, options)
     }
 }
 
-fn json(target: &Target, key: &ObjectKey, value: &mut Value, patch: &Value) -> Result<(), Status> {
+fn json(value: &mut Value, patch: &Value) -> Result<(), Status> {
     let patch: Patch = serde_json::from_value(patch.clone())
         .map_err(|error| Status::bad_request(format!("error decoding patch: {error}")))?;
     for operation in patch.0 {
@@ -88,13 +89,7 @@ fn json(target: &Target, key: &ObjectKey, value: &mut Value, patch: &Value) -> R
             // The API server holds a missing field to be null; the library holds it to be an error.
             continue;
         }
-        json_patch::patch(value, &[operation]).map_err(|error| {
-            target.invalid(
-                &key.name,
-                "patch",
-                &format!("the server rejected our request: {}", error.kind),
-            )
-        })?;
+        json_patch::patch(value, &[operation]).map_err(|_| Status::unfit_patch())?;
     }
     Ok(())
 }
@@ -137,21 +132,19 @@ fn strategic(value: &mut Value, patch: &Value, at: &mut Vec<Elem>) {
     }
 }
 
-fn strategic_list(field: &mut Value, changes: &[Value], at: &mut Vec<Elem>) {
-    let replaces = changes.iter().any(|change| change["$patch"] == "replace");
+fn strategic_list(field: &mut Value, patch: &[Value], at: &mut Vec<Elem>) {
+    let replaces = patch.iter().any(|change| change["$patch"] == "replace");
     if replaces || !field.is_array() {
         *field = Value::Array(Vec::new());
     }
     let Value::Array(items) = field else { return };
-    let changes = changes.iter().filter(|change| change["$patch"] != "replace");
+    let changes = patch.iter().filter(|change| change["$patch"] != "replace");
     match list_type(true, at) {
         ListType::Atomic => *items = changes.cloned().collect(),
         ListType::Set => {
-            for change in changes {
-                if !items.contains(change) {
-                    items.push(change.clone());
-                }
-            }
+            let mut merged: Vec<_> = changes.cloned().collect();
+            merged.extend(items.drain(..).filter(|item| !patch.contains(item)));
+            *items = merged;
         }
         ListType::Map(keys) => {
             let key = keys[0];

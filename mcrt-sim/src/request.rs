@@ -113,8 +113,9 @@ impl RequestInfo {
             .query("watch")
             .is_some_and(|watch| matches!(watch, "" | "1" | "true"));
         match (&self.method, self.name.is_some()) {
-            (&Method::GET | &Method::HEAD, _) if watch => Verb::Watch,
+            // A path that names an object reads it, whatever else the query says.
             (&Method::GET | &Method::HEAD, true) => Verb::Get,
+            (&Method::GET | &Method::HEAD, false) if watch => Verb::Watch,
             (&Method::GET | &Method::HEAD, false) => Verb::List,
             (&Method::POST, _) => Verb::Create,
             (&Method::PUT, _) => Verb::Update,

@@ -47,3 +47,16 @@ pub(crate) fn list_type(builtin: bool, path: &[Elem]) -> ListType {
         _ => ListType::Atomic,
     }
 }
+
+/// Whether a map is owned and replaced as a whole: selectors and references inside built-in kinds.
+pub(crate) fn is_atomic_map(builtin: bool, path: &[Elem]) -> bool {
+    let Some(Elem::Field(name)) = path.last() else {
+        return false;
+    };
+    let selector = name == "selector" || name.ends_with("Selector");
+    let reference = matches!(
+        name.as_str(),
+        "fieldRef" | "secretKeyRef" | "configMapKeyRef" | "resourceFieldRef"
+    );
+    builtin && (selector || reference || matches!(name.as_str(), "roleRef" | "involvedObject" | "targetRef"))
+}

@@ -85,14 +85,6 @@ enum Field {
 }
 
 impl FieldRequirement {
-    pub(crate) fn name(value: &str) -> Self {
-        Self {
-            field: Field::Name,
-            equal: true,
-            value: value.to_owned(),
-        }
-    }
-
     fn matches(&self, object: &Object) -> bool {
         let actual = match self.field {
             Field::Name => &object.key.name,
@@ -224,13 +216,13 @@ fn value_list(tokens: &mut Tokens<'_>) -> Result<Vec<String>, String> {
         }
     }
     if values.is_empty() {
-        Err("for 'in', 'notin' operators, values set can't be empty".into())
-    } else {
-        Ok(values)
+        // Nothing between the parentheses is the empty text, as nothing after `=` is.
+        values.push(String::new());
     }
+    Ok(values)
 }
 
-fn label_key(token: Option<&str>) -> Result<String, String> {
+pub(crate) fn label_key(token: Option<&str>) -> Result<String, String> {
     let key = token.unwrap_or_default();
     let (prefix, name) = key
         .rsplit_once('/')
@@ -243,7 +235,7 @@ fn label_key(token: Option<&str>) -> Result<String, String> {
     Ok(key.to_owned())
 }
 
-fn label_value(value: &str) -> Result<String, String> {
+pub(crate) fn label_value(value: &str) -> Result<String, String> {
     if value.len() > 63 || !(value.is_empty() || is_word(value)) {
         return Err(format!("'{value}' is not a label value"));
     }

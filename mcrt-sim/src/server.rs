@@ -1,22 +1,16 @@
-//! One API server: its state, its knobs, and direct access to its objects for tests.
+//! One API server: its state and its knobs.
 
 use std::fmt;
 use std::sync::Arc;
 
-use parking_lot::{Mutex, MutexGuard};
-use serde_json::Value;
-
-use crate::admit::admit;
 use crate::counters::{Counters, Counting};
 use crate::hook::Verdict;
 use crate::kinds::ServedKind;
-use crate::object::{ObjectKey, new_uid};
-use crate::patch::PatchType;
+use crate::object::new_uid;
 use crate::request::RequestInfo;
 use crate::service::Service;
-use crate::status::Status;
 use crate::store::Store;
-use crate::write::{DeleteOptions, Target, WriteOptions};
+use parking_lot::{Mutex, MutexGuard};
 
 /// An API server in memory. Clones share it; it lives as long as any clone, service or open watch.
 ///
@@ -164,140 +158,6 @@ impl Server {
     pub fn resource_version(&self) -> u64 {
         self.0.store().version
     }
-
-    /// Creates an object, in namespace `default` if it names none.
-    pub fn create(&self, object: Value) -> Result<Value, Status> {
-        self.write(object, |store, target, _, object| {
-            store.create(target, object, &WriteOptions::by(DIRECT))
-        })
-    }
-
-    /// Replaces an object; a resource version in it has to be the current one.
-    pub fn replace(&self, object: Value) -> Result<Value, Status> {
-        self.write(object, |store, target, key, object| {
-            let old = store
-                .find(&target.kind, key)
-                .ok_or_else(|| target.not_found(&key.name))?;
-            store.replace(target, &old, object, &WriteOptions::by(DIRECT))
-        })
-    }
-
-    /// Replaces the status of an object.
-    pub fn replace_status(&self, object: Value) -> Result<Value, Status> {
-        self.write(object, |store, target, key, object| {
-            let old = store
-                .find(&target.kind, key)
-                .ok_or_else(|| target.not_found(&key.name))?;
-            let options = WriteOptions {
-                status: target.version.status,
-                ..WriteOptions::by(DIRECT)
-            };
-            store.replace(target, &old, object, &options)
-        })
-    }
-
-    /// Applies an object for a field manager, taking fields from others where they conflict.
-    pub fn apply(&self, manager: &str, object: Value) -> Result<Value, Status> {
-        self.write(object, |store, target, key, object| {
-            store
-                .apply(target, key, object, &WriteOptions::by(manager), true)
-                .map(|(object, _)| object)
-        })
-    }
-
-    /// Merges a change into an object (RFC 7386); the change names the object by type, namespace and name.
-    pub fn merge(&self, change: Value) -> Result<Value, Status> {
-        self.write(change, |store, target, key, change| {
-            store.patch(target, key, PatchType::Merge, &change, &WriteOptions::by(DIRECT))
-        })
-    }
-
-    /// Reads an object; the namespace is ignored for cluster-scoped kinds.
-    pub fn get(
-        &self,
-        api_version: &str,
-        kind: &str,
-        namespace: Option<&str>,
-        name: &str,
-    ) -> Result<Value, Status> {
-        let store = self.0.store();
-        let target = find_target(&store, api_version, kind)?;
-        let key = key(&target, namespace, name);
-        let found = store
-            .find(&target.kind, &key)
-            .ok_or_else(|| target.not_found(name))?;
-        Ok(target.thaw(&found))
-    }
-
-    /// Reads the objects of a kind, in one namespace or in all, sorted by namespace and name.
-    pub fn list(&self, api_version: &str, kind: &str, namespace: Option<&str>) -> Result<Vec<Value>, Status> {
-        let store = self.0.store();
-        let target = find_target(&store, api_version, kind)?;
-        let objects = store.in_namespace(&target.kind.id, namespace);
-        Ok(objects.iter().map(|object| target.thaw(object)).collect())
-    }
-
-    /// Deletes an object; finalizers hold it as they do for any client.
-    pub fn delete(
-        &self,
-        api_version: &str,
-        kind: &str,
-        namespace: Option<&str>,
-        name: &str,
-    ) -> Result<(), Status> {
-        let mut store = self.0.store();
-        let target = find_target(&store, api_version, kind)?;
-        let key = key(&target, namespace, name);
-        store.delete(&target, &key, &DeleteOptions::default()).map(|_| ())
-    }
-
-    fn write(
-        &self,
-        mut object: Value,
-        write: impl FnOnce(&mut Store, &Target, &ObjectKey, Value) -> Result<Arc<crate::object::Object>, Status>,
-    ) -> Result<Value, Status> {
-        let mut store = self.0.store();
-        let text = |field: &str| object[field].as_str().unwrap_or_default();
-        let target = find_target(&store, text("apiVersion"), text("kind"))?;
-        let metadata = |field: &str| object["metadata"][field].as_str().filter(|text| !text.is_empty());
-        let key = key(
-            &target,
-            metadata("namespace"),
-            metadata("name").unwrap_or_default(),
-        );
-        let namespace = key.namespace.to_string();
-        let namespace = target.kind.namespaced.then_some(namespace.as_str());
-        admit(&target, namespace, None, &mut object)?;
-        let written = write(&mut store, &target, &key, object)?;
-        Ok(target.thaw(&written))
-    }
-}
-
-/// The field manager of direct writes.
-const DIRECT: &str = "mcrt-sim";
-
-fn find_target(store: &Store, api_version: &str, kind: &str) -> Result<Target, Status> {
-    let found = store.registry.by_type(api_version, kind);
-    let (kind, version) = found.ok_or_else(|| {
-        Status::new(
-            404,
-            "NotFound",
-            format!("no matches for kind \"{kind}\" in version \"{api_version}\""),
-        )
-    })?;
-    Ok(Target {
-        kind: Arc::clone(kind),
-        version: version.clone(),
-    })
-}
-
-fn key(target: &Target, namespace: Option<&str>, name: &str) -> ObjectKey {
-    let namespace = if target.kind.namespaced {
-        namespace.unwrap_or("default")
-    } else {
-        ""
-    };
-    ObjectKey::new(namespace, name)
 }
 
 /// No objects and no token: both are secret.

@@ -40,7 +40,11 @@ impl Status {
         &self.message
     }
 
-    pub(crate) fn with_details(mut self, details: Value) -> Self {
+    /// Adds details; empty texts are left out, as they are on the wire.
+    pub(crate) fn with_details(mut self, mut details: Value) -> Self {
+        if let Some(fields) = details.as_object_mut() {
+            fields.retain(|_, field| field != "");
+        }
         self.details = Some(Box::new(details));
         self
     }
@@ -74,9 +78,9 @@ impl Status {
         .with_details(json!({}))
     }
 
-    pub(crate) fn method_not_allowed(method: &str) -> Self {
-        let message = format!("{method} is not supported on resources of this kind");
-        Self::new(405, "MethodNotAllowed", message)
+    pub(crate) fn method_not_allowed() -> Self {
+        let message = "the server does not allow this method on the requested resource";
+        Self::new(405, "MethodNotAllowed", message).with_details(json!({}))
     }
 
     pub(crate) fn already_exists(group: &str, plural: &str, name: &str) -> Self {
@@ -121,8 +125,18 @@ impl Status {
         )
         .with_details(json!({
             "name": name, "group": group, "kind": kind,
-            "causes": [{"reason": "FieldValueInvalid", "message": why, "field": field}],
+            "causes": [{"reason": cause(why), "message": why, "field": field}],
         }))
+    }
+
+    /// A patch that cannot be laid over the object; a real server does not say why either.
+    pub(crate) fn unfit_patch() -> Self {
+        Self::new(
+            422,
+            "Invalid",
+            "the server rejected our request due to an error in our request",
+        )
+        .with_details(json!({}))
     }
 
     /// The version asked for lies in the future of this server.
@@ -138,12 +152,25 @@ impl Status {
     pub(crate) fn to_value(&self) -> Value {
         let mut value = json!({
             "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
-            "message": self.message, "reason": self.reason, "code": self.code,
+            "message": self.message, "code": self.code,
         });
+        if !self.reason.is_empty() {
+            value["reason"] = self.reason.as_ref().into();
+        }
         if let Some(details) = &self.details {
             value["details"] = (**details).clone();
         }
         value
+    }
+}
+
+/// The reason of a cause, which its message starts with in words.
+fn cause(why: &str) -> &'static str {
+    match why.split(':').next() {
+        Some("Required value") => "FieldValueRequired",
+        Some("Forbidden") => "FieldValueForbidden",
+        Some("Unsupported value") => "FieldValueNotSupported",
+        _ => "FieldValueInvalid",
     }
 }
 

@@ -71,6 +71,10 @@ pub(crate) fn watch(
     let now = Instant::now();
     let mut store = server.store();
     let current = store.version;
+    if store.registry.by_id(&target.kind.id).is_none() {
+        // It went between the look at the path and this one; its watches have been ended already.
+        return Err(Status::not_served());
+    }
     let resource = store.resource(&target.kind);
     let from_now = streaming == Some(true) || asked == 0;
     let start = if from_now {

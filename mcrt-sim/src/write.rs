@@ -9,6 +9,7 @@ use crate::kinds::{Kind, Version};
 use crate::lifecycle::Work;
 use crate::managed::{self, Writer};
 use crate::object::{Object, ObjectKey, meta_mut, now};
+use crate::prepare;
 use crate::status::Status;
 use crate::store::Store;
 
@@ -114,9 +115,9 @@ impl Store {
             .as_str()
             .is_some_and(|version| !version.is_empty())
         {
-            return Err(Status::bad_request(
-                "resourceVersion should not be set on objects to be created",
-            ));
+            // A real server answers 500 here, without a reason.
+            let why = "resourceVersion should not be set on objects to be created";
+            return Err(Status::new(500, "", why));
         }
         let key = ObjectKey::new(&namespace, &name);
         if self.find(&target.kind, &key).is_some() {
@@ -126,11 +127,12 @@ impl Store {
                 &name,
             ));
         }
-        admit::prepare_new(target, &mut value);
+        prepare::prepare_new(target, &mut value);
         if !options.apply {
             meta_mut(&mut value).remove("managedFields");
             managed::record_update(None, &mut value, &options.writer(target));
         }
+        prepare::complete_new(target, &mut value);
         if options.dry_run {
             return Ok(Arc::new(Object::freeze(value, self.version)));
         }
@@ -153,8 +155,8 @@ impl Store {
                 let why = format!(
                     "unable to create new content in namespace {namespace} because it is being terminated"
                 );
-                let cause =
-                    json!({"reason": "NamespaceTerminating", "message": why, "field": "metadata.namespace"});
+                let message = format!("namespace {namespace} is being terminated");
+                let cause = json!({"reason": "NamespaceTerminating", "message": message, "field": "metadata.namespace"});
                 Err(target.forbidden(name, &why).with_details(json!({
                     "name": name, "group": target.kind.group, "kind": target.kind.plural, "causes": [cause],
                 })))
@@ -174,19 +176,19 @@ impl Store {
         let name = &*old.key.name;
         admit::check_preconditions(target, old, &value)?;
         let before = target.thaw(old);
-        admit::keep_server_fields(target, &before, &mut value, options);
-        admit::normalise(target, &mut value);
+        prepare::keep_server_fields(target, &before, &mut value, options);
+        prepare::normalise(target, &mut value);
         if old.deleting && admit::adds_finalizers(&before, &value) {
             let why = "Forbidden: no new finalizers can be added if the object is being deleted";
             return Err(target.invalid(name, "metadata.finalizers", why));
         }
-        if admit::same_content(&before, &value, options.apply) {
+        if prepare::same_content(&before, &value, options.apply) {
             return Ok(Arc::clone(old));
         }
         if !options.apply {
             managed::record_update(Some(&before), &mut value, &options.writer(target));
         }
-        if target.kind.generation && !options.status && admit::desired_differs(target, &before, &value) {
+        if target.kind.generation && !options.status && prepare::desired_differs(target, &before, &value) {
             let generation = before["metadata"]["generation"].as_u64().unwrap_or_default() + 1;
             meta_mut(&mut value).insert("generation".into(), generation.into());
         }
@@ -225,7 +227,10 @@ impl Store {
             return Err(target.conflict(&key.name, why));
         }
         if target.kind.is_namespace() && matches!(&*key.name, "default" | "kube-system" | "kube-public") {
-            return Err(target.forbidden(&key.name, "this namespace may not be deleted"));
+            let details = json!({"name": &*key.name, "kind": target.kind.plural});
+            return Err(target
+                .forbidden(&key.name, "this namespace may not be deleted")
+                .with_details(details));
         }
         if options.dry_run {
             return Ok(Deleted::Gone(old));
@@ -258,7 +263,9 @@ impl Store {
             let generation = value["metadata"]["generation"].as_u64();
             let metadata = meta_mut(&mut value);
             metadata.insert("deletionTimestamp".into(), now().into());
-            metadata.insert("deletionGracePeriodSeconds".into(), 0.into());
+            if !target.kind.is_namespace() {
+                metadata.insert("deletionGracePeriodSeconds".into(), 0.into());
+            }
             if let Some(generation) = generation {
                 metadata.insert("generation".into(), (generation + 1).into());
             }

@@ -1,4 +1,5 @@
 //! Hooks, tokens, sockets, and what is counted as open.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests, helpers included")]
 
 mod common;
 
@@ -11,6 +12,8 @@ use kube::api::{ListParams, PostParams, WatchEvent, WatchParams};
 use kube::{Client, Config};
 use mcrt_sim::{Counters, Server, Verb, Verdict};
 use serde_json::json;
+
+const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
 fn nothing_open(counters: &Counters) -> bool {
     (
@@ -202,7 +205,6 @@ async fn unknown_paths_and_broken_bodies_are_answered() {
             (code, String::from_utf8(body.to_vec()).unwrap())
         }
     };
-    const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
     let json = "application/json";
     assert_eq!(
         send("GET", "/apis/none.dev/v1/things", json, "").await,

@@ -1,4 +1,5 @@
 //! What follows from a write: garbage collection, namespaces, CRDs, fleets.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests, helpers included")]
 
 mod common;
 

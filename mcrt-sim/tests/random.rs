@@ -1,4 +1,5 @@
 //! Properties: whatever clients do, watches tell the truth, and whatever they send is answered.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests, helpers included")]
 
 mod common;
 

@@ -1,4 +1,5 @@
 //! Creates, updates, patches and applies.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests, helpers included")]
 
 mod common;
 

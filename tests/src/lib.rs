@@ -1,6 +1,13 @@
-//! Harness of the tests: real control planes as child processes, and waiting on conditions with deadlines.
+//! Harness of the tests: simulated fleets, real control planes as child processes, managers in the background, and
+//! waiting on conditions with deadlines.
 
 pub mod control_plane;
+pub mod logs;
+pub mod proxy;
+pub mod random;
+pub mod running;
+pub mod simulated;
 pub mod waiting;
 
+pub use running::Running;
 pub use waiting::eventually;

@@ -31,6 +31,8 @@ pub(crate) struct Args {
     pub(crate) krate: Option<Path>,
     /// The kind of `for` even where its options are wrong, for the stand-in.
     pub(crate) readable_kind: Option<Type>,
+    /// Every kind that is named, for the stand-in.
+    pub(crate) mentioned: Vec<Type>,
 }
 
 const VOCABULARY: Vocabulary = Vocabulary {
@@ -126,6 +128,7 @@ impl Args {
             error_policy: list.one("error_policy", error_policy, sink),
             krate: list.one("crate", crate_path, sink),
             readable_kind: list.find("for").and_then(kind_only),
+            mentioned: list.kinds().filter_map(kind_only).collect(),
         }
     }
 }

@@ -5,7 +5,7 @@ use super::{
     model::{Declaration, Form, Model, Use},
 };
 use crate::{
-    names::{request_alias, type_text},
+    names::{at, request_alias, type_text},
     parse::{Backoff, Place},
 };
 use proc_macro2::{Span, TokenStream};
@@ -32,14 +32,14 @@ pub(crate) fn expand(subject: &Subject, model: &Model) -> TokenStream {
     let krate = &model.krate;
     let p = quote!(#krate::__private);
     let ident = &subject.ident;
-    let alias = request_type(subject, krate, &model.primary.ty);
+    let alias = request_type(subject, krate, &stored(&model.primary, &p));
     let controller = controller(ident, model, &p);
     let relations = relations(ident, model, &p);
     let checks = checks(ident, model, &p);
     quote!(#alias #controller #relations #checks)
 }
 
-/// `type TeamTokensRequest = Request<ConfigMap>`.
+/// `type TeamTokensRequest = Request<ConfigMap>`, of the type that is reconciled.
 pub(super) fn request_type(subject: &Subject, krate: &Path, kind: &dyn ToTokens) -> TokenStream {
     let Subject { ident, vis, .. } = subject;
     let alias = request_alias(ident);
@@ -97,7 +97,8 @@ fn steps(model: &Model, p: &TokenStream) -> Vec<TokenStream> {
 
 fn primary_step(decl: &Declaration, krate: &Path) -> TokenStream {
     // The type comes from the other half, so that a mismatch is reported once, by the check in that half.
-    let watch = watch(decl, krate, &quote!(<Self as #krate::Reconciler>::Object));
+    let object = at(decl.ty.span(), quote!(<Self as #krate::Reconciler>::Object));
+    let watch = watch(decl, krate, &object);
     quote_spanned!(decl.ty.span()=> .for_kind(#watch))
 }
 
@@ -113,6 +114,7 @@ fn owned_step(decl: &Declaration, krate: &Path, p: &TokenStream) -> TokenStream 
 fn watched_step(decl: &Declaration, krate: &Path, p: &TokenStream) -> TokenStream {
     let stored = stored(decl, p);
     let watch = watch(decl, krate, &stored);
+    let p = at(decl.ty.span(), p);
     quote_spanned!(decl.ty.span()=> .watches::<#stored, _>(#watch, <#stored as #p::MappedBy<Self>>::map))
 }
 
@@ -132,7 +134,7 @@ fn watch(decl: &Declaration, krate: &Path, stored: &TokenStream) -> TokenStream 
     let labels = decl.labels.iter().map(|selector| quote!(.labels(#selector)));
     let fields = decl.fields.iter().map(|selector| quote!(.fields(#selector)));
     let namespaces = &decl.namespaces;
-    let namespaces = (!namespaces.is_empty()).then(|| quote!(.namespaces(&[#(#namespaces),*])));
+    let namespaces = (!namespaces.is_empty()).then(|| quote!(.namespaces([#(#namespaces),*])));
     let predicate = decl.predicate.iter().map(|predicate| {
         let function = predicate.tokens(krate);
         quote!(.predicate(#function))
@@ -177,12 +179,21 @@ fn setting_steps(model: &Model, p: &TokenStream) -> Vec<TokenStream> {
 
 fn backoff(backoff: &Backoff, krate: &Path, p: &TokenStream) -> TokenStream {
     let (initial, max) = (duration(backoff.initial, p), duration(backoff.max, p));
-    let factor = backoff.factor.iter().map(|factor| quote!(.factor(#factor)));
-    let jitter = backoff.jitter.iter().map(|jitter| quote!(.jitter(#jitter)));
-    let retries = backoff.retries.iter().map(|retries| quote!(.retries(#retries)));
+    let factor = backoff.factor.iter().map(|factor| quote!(factor: #factor,));
+    let jitter = backoff.jitter.iter().map(|jitter| quote!(jitter: #jitter,));
+    let retries = backoff
+        .retries
+        .iter()
+        .map(|retries| quote!(retries: #p::Option::Some(#retries),));
     quote! {
-        <#krate::Backoff as ::core::default::Default>::default()
-            .initial(#initial).max(#max) #(#factor)* #(#jitter)* #(#retries)*
+        #krate::Backoff {
+            initial: #initial,
+            max: #max,
+            #(#factor)*
+            #(#jitter)*
+            #(#retries)*
+            ..<#krate::Backoff as ::core::default::Default>::default()
+        }
     }
 }
 
@@ -197,7 +208,10 @@ fn stored(decl: &Declaration, p: &TokenStream) -> TokenStream {
     let ty = &decl.ty;
     match decl.form {
         Form::Full => quote!(#ty),
-        Form::Metadata => quote_spanned!(ty.span()=> #p::PartialObjectMeta<#ty>),
+        Form::Metadata => {
+            let p = at(ty.span(), p);
+            quote_spanned!(ty.span()=> #p::PartialObjectMeta<#ty>)
+        }
     }
 }
 
@@ -257,16 +271,16 @@ fn declared(ident: &Ident, model: &Model, p: &TokenStream) -> TokenStream {
 /// Bounds that the user's own types must meet, with their spans.
 fn checks(ident: &Ident, model: &Model, p: &TokenStream) -> TokenStream {
     let krate = &model.krate;
-    let owner: &Type = &model.primary.ty;
-    let owned = model.owned.iter().map(|owned| {
-        let ty = &owned.ty;
-        quote_spanned!(ty.span()=> owned::<#ty, #owner>();)
+    let primary: &Type = &model.primary.ty;
+    let pairs = model.owned.iter().map(|decl| {
+        let ty = &decl.ty;
+        quote_spanned!(ty.span()=> owned::<#ty, #primary>();)
     });
     let owned = (!model.owned.is_empty()).then(|| {
         quote! {
             const _: fn() = || {
                 fn owned<K: #p::OwnedBy<O>, O>() {}
-                #(#owned)*
+                #(#pairs)*
             };
         }
     });

@@ -19,8 +19,13 @@ pub(crate) fn expand(subject: &Subject, args: &Args) -> TokenStream {
     let alias = request_type(subject, &krate, &kind);
     // A generic struct cannot promise that its block exists for every parameter.
     let reconciled = (!subject.generics.params.is_empty()).then(|| quote!(Self: #krate::Reconciler, #bounds));
+    // Imports of kinds are used, though nothing is generated for them.
+    let mentioned = &args.mentioned;
     quote! {
         #alias
+        const _: fn() = || {
+            #({ #[allow(dead_code)] type Mentioned = #mentioned; })*
+        };
         impl #generics #krate::MulticlusterController for #ident #arguments where #reconciled {
             type For = #p::Unresolved;
             const NAME: &'static #p::str = "";
@@ -28,5 +33,6 @@ pub(crate) fn expand(subject: &Subject, args: &Args) -> TokenStream {
             fn wire(_: &mut #krate::ControllerBuilder<Self>) {}
         }
         impl #generics #p::BrokenController for #ident #arguments where #bounds {}
+        impl #generics #p::HandWired for #ident #arguments where #bounds {}
     }
 }

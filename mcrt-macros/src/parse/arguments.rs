@@ -9,7 +9,7 @@ use quote::{ToTokens, quote};
 use syn::{
     Expr, Token, Type,
     ext::IdentExt,
-    parse::{ParseStream, Parser, discouraged::Speculative},
+    parse::{Parse, ParseStream, Parser},
     token,
 };
 
@@ -36,12 +36,15 @@ pub(crate) struct Vocabulary {
 }
 
 /// A list in which every argument is known and none is repeated that must not be.
-pub(crate) struct Arguments(Vec<Argument>);
+pub(crate) struct Arguments {
+    list: Vec<Argument>,
+    rejected: Vec<Argument>,
+}
 
 impl Arguments {
     /// Reads a list and reports what does not belong to it.
     pub(crate) fn read(tokens: TokenStream, vocabulary: &Vocabulary, sink: &mut Sink) -> Self {
-        let mut list: Vec<Argument> = Vec::new();
+        let (mut list, mut rejected): (Vec<Argument>, Vec<Argument>) = Default::default();
         for argument in split(tokens, sink) {
             let key = argument.name();
             let repeated = list.iter().any(|earlier| earlier.name() == key);
@@ -53,13 +56,23 @@ impl Arguments {
                 sink.at(&argument.key, format!("`{key}` is given twice"));
             } else {
                 list.push(argument);
+                continue;
             }
+            rejected.push(argument);
         }
-        Self(list)
+        Self { list, rejected }
+    }
+
+    /// Every argument that names a kind, rejected ones too.
+    pub(crate) fn kinds(&self) -> impl Iterator<Item = &Argument> {
+        self.list
+            .iter()
+            .chain(&self.rejected)
+            .filter(|argument| is_kind_word(&argument.key))
     }
 
     pub(crate) fn find(&self, key: &str) -> Option<&Argument> {
-        self.0.iter().find(|argument| argument.key == key)
+        self.list.iter().find(|argument| argument.key == key)
     }
 
     /// The value of an argument that may be given once.
@@ -79,7 +92,7 @@ impl Arguments {
         read: fn(&Argument) -> syn::Result<T>,
         sink: &mut Sink,
     ) -> Vec<T> {
-        let of_key = self.0.iter().filter(|argument| argument.key == key);
+        let of_key = self.list.iter().filter(|argument| argument.key == key);
         of_key.filter_map(|argument| sink.take(read(argument))).collect()
     }
 
@@ -133,7 +146,7 @@ fn split(tokens: TokenStream, sink: &mut Sink) -> Vec<Argument> {
         while !input.is_empty() {
             if let Some(argument) = sink.take(Argument::parse(input)) {
                 if !input.is_empty() && !input.peek(Token![,]) {
-                    sink.push(input.error(format!("expected `,` after `{}`", argument.key)));
+                    sink.push(input.error("expected `,` before this"));
                 }
                 list.push(argument);
             }
@@ -149,21 +162,34 @@ fn split(tokens: TokenStream, sink: &mut Sink) -> Vec<Argument> {
 
 /// The tokens after `=`: a type where a kind is expected, which may have commas of its own, else an expression.
 fn value_tokens(key: &Ident, input: ParseStream) -> syn::Result<TokenStream> {
-    let fork = input.fork();
-    let is_kind = ["for", "owns", "watches", "uses"].iter().any(|word| key == word);
-    let value = if is_kind {
-        fork.parse::<Type>().map(ToTokens::into_token_stream)
+    let rest: TokenStream = input.fork().parse()?;
+    let value = if is_kind_word(key) {
+        prefix::<Type>(rest)
     } else {
-        fork.parse::<Expr>().map(ToTokens::into_token_stream)
+        prefix::<Expr>(rest)
     };
-    match value {
-        Ok(value) if fork.is_empty() || fork.peek(Token![,]) => {
-            input.advance_to(&fork);
-            Ok(value)
-        }
+    let Some(length) = value else {
         // The leaf says what it expected; here only the border matters.
-        _ => until_comma(input),
-    }
+        return until_comma(input);
+    };
+    (0..length).map(|_| input.parse::<TokenTree>()).collect()
+}
+
+fn is_kind_word(key: &Ident) -> bool {
+    ["for", "owns", "watches", "uses"].iter().any(|word| key == word)
+}
+
+/// How many tokens the `T` is long that `tokens` begins with. Parsed apart: a failed attempt inside brackets
+/// would leave an error behind in the stream it forked from.
+fn prefix<T: Parse>(tokens: TokenStream) -> Option<usize> {
+    let all = tokens.clone().into_iter().count();
+    let tail = |input: ParseStream| {
+        input.parse::<T>()?;
+        input.parse::<TokenStream>()
+    };
+    tail.parse2(tokens)
+        .ok()
+        .map(|tail| all - tail.into_iter().count())
 }
 
 fn until_comma(input: ParseStream) -> syn::Result<TokenStream> {

@@ -3,12 +3,12 @@
 mod arguments;
 mod backoff;
 mod count;
-mod duration;
+pub(crate) mod duration;
 mod kind;
 mod name;
 mod path;
 mod place;
-mod selector;
+pub(crate) mod selector;
 mod value;
 mod verbs;
 

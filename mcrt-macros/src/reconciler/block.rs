@@ -22,8 +22,8 @@ pub(crate) struct Block {
 
 /// One item of the block.
 pub(crate) enum Member {
-    Function(Function),
-    Other(ImplItem),
+    Function(Box<Function>),
+    Other(Box<ImplItem>),
     /// Tokens that are no item yet. The compiler says what is wrong with them.
     Unreadable(TokenStream),
 }
@@ -76,12 +76,12 @@ impl Parse for Member {
         let fork = input.fork();
         if let Ok(function) = fork.parse::<Function>() {
             input.advance_to(&fork);
-            return Ok(Self::Function(function));
+            return Ok(Self::Function(Box::new(function)));
         }
         let fork = input.fork();
-        if let Ok(other) = fork.parse::<ImplItem>() {
+        if let Ok(other) = fork.parse() {
             input.advance_to(&fork);
-            return Ok(Self::Other(other));
+            return Ok(Self::Other(Box::new(other)));
         }
         unreadable(input).map(Self::Unreadable)
     }

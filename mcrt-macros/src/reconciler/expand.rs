@@ -2,11 +2,11 @@
 
 use super::{
     block::Block,
-    model::{Handler, Index, Model, inner},
+    model::{Handler, Index, Model},
 };
 use crate::names::without_self;
-use proc_macro2::{Ident, TokenStream};
-use quote::{quote, quote_spanned};
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{ToTokens, quote, quote_spanned};
 use syn::{Path, Type, ext::IdentExt, spanned::Spanned};
 
 /// Everything after the block.
@@ -47,9 +47,21 @@ pub(crate) fn expand(block: &Block, model: &Model, krate: &Path) -> TokenStream 
 }
 
 /// Arguments with the spans of the parameters they are passed for, so that a mismatch is reported there.
-fn arguments<'a, const N: usize>(handler: &Handler, names: [&'a str; N]) -> [Ident; N] {
+fn arguments<const N: usize>(handler: &Handler, names: [&str; N]) -> [Ident; N] {
     let mut spans = handler.spans.iter();
-    names.map(|name| Ident::new(name, spans.next().copied().unwrap_or_else(|| handler.name.span())))
+    names.map(|name| {
+        Ident::new(
+            name,
+            spans
+                .next()
+                .map_or_else(Span::call_site, |span| located_at(*span)),
+        )
+    })
+}
+
+/// Generated code at the place of the user's: underlined there, but the compiler suggests no edits to it.
+fn located_at(span: Span) -> Span {
+    Span::call_site().located_at(span)
 }
 
 fn reconcile(self_ty: &Type, handler: &Handler, krate: &Path, p: &TokenStream) -> TokenStream {
@@ -89,8 +101,8 @@ fn gone(self_ty: &Type, handler: &Handler, krate: &Path, p: &TokenStream) -> Tok
 fn error_policy(self_ty: &Type, handler: &Handler, krate: &Path, p: &TokenStream) -> TokenStream {
     let Handler { name, output, .. } = handler;
     let [object, error, cx] = arguments(handler, ["object", "error", "cx"]);
-    // Without the annotation a wrong return type would be reported at the generated signature.
-    let action = quote_spanned!(output.span()=> let action: #krate::Action = <#self_ty>::#name(self, #object, #error, #cx););
+    // Named once more, so that a wrong type is reported at the type and not at the whole signature.
+    let action = Ident::new("action", located_at(output.span()));
     quote! {
         const ERROR_POLICY: #p::bool = true;
         fn error_policy(
@@ -99,8 +111,8 @@ fn error_policy(self_ty: &Type, handler: &Handler, krate: &Path, p: &TokenStream
             error: &#krate::Error,
             cx: #krate::Context<Self>,
         ) -> #krate::Action {
+            let #action: #output = <#self_ty>::#name(self, #object, #error, #cx);
             #action
-            action
         }
     }
 }
@@ -138,10 +150,10 @@ pub(super) fn constants(self_ty: &Type, indexes: &[Index], krate: &Path) -> Toke
             name,
         } = index;
         // The key as written leaves the check of the bound, and its error, to the registration alone.
-        let key = match index.key() {
-            Some(key) => quote!(#key),
-            None => quote_spanned!(output.span()=> <#output as #krate::__private::IndexKeys>::Key),
-        };
+        let key = index.key().map_or_else(
+            || quote_spanned!(output.span()=> <#output as #krate::__private::IndexKeys>::Key),
+            ToTokens::to_token_stream,
+        );
         let doc = format!("The index that [`{name}`](Self::{name}) computes.");
         quote! {
             #[doc = #doc]
@@ -159,7 +171,7 @@ fn map(self_ty: &Type, handler: &Handler, primary: &Type, krate: &Path) -> Token
         without_self(&handler.object, self_ty),
         without_self(&handler.output, self_ty),
     );
-    let primary = without_self(named(primary), self_ty);
+    let primary = without_self(primary, self_ty);
     let name = &handler.name;
     let [object, cx] = arguments(handler, ["object", "cx"]);
     let call = quote_spanned!(name.span()=> <#self_ty>::#name(controller, #object, #cx));
@@ -184,11 +196,6 @@ fn map(self_ty: &Type, handler: &Handler, primary: &Type, krate: &Path) -> Token
         }
         #check
     }
-}
-
-/// The kind that requests name: a controller that sees metadata only still reconciles the kind itself.
-fn named(object: &Type) -> &Type {
-    inner(object, &["PartialObjectMeta"]).unwrap_or(object)
 }
 
 fn checks(self_ty: &Type, model: &Model, krate: &Path, p: &TokenStream) -> TokenStream {

@@ -36,6 +36,13 @@ pub(crate) fn expand(args: TokenStream, item: TokenStream) -> TokenStream {
             "`#[reconciler]` goes on an inherent impl block, not on the impl of a trait",
         );
     }
+    if !block.generics.params.is_empty() {
+        // Said at the struct too: a stand-in must never stand without an error of its own.
+        sink.at(
+            &block.generics,
+            "a controller with type parameters is not available yet",
+        );
+    }
     let marked = roles::take(&mut block, &krate, &mut sink);
     let stub = stub::expand(&block, &marked, &krate);
     match Model::check(&block, marked, &mut sink) {

@@ -166,10 +166,10 @@ fn check_signature(role: Role, function: &Function, sink: &mut Sink) {
     }
     match (role, &sig.asyncness) {
         (Role::Reconcile | Role::Gone, None) => {
-            sink.at(sig.fn_token, format!("`#[{word}]` goes on an `async fn`"))
+            sink.at(sig.fn_token, format!("`#[{word}]` goes on an `async fn`"));
         }
         (Role::Map, Some(token)) => {
-            sink.at(token, "`#[map]` is not async: it runs on every event of a watch")
+            sink.at(token, "`#[map]` is not async: it runs on every event of a watch");
         }
         (Role::Index, Some(token)) => sink.at(
             token,
@@ -203,14 +203,14 @@ fn check_parameters(role: Role, sig: &Signature, sink: &mut Sink) {
         let text = format!("`#[{word}]` has these parameters: `{}`", role.parameters());
         // An empty list has no tokens to underline.
         if sig.inputs.is_empty() {
-            sink.at(&sig.ident, text)
+            sink.at(&sig.ident, text);
         } else {
-            sink.at(&sig.inputs, text)
+            sink.at(&sig.inputs, text);
         }
     } else if let Some(object) = argument(sig, 1) {
         match role {
             Role::Map if referenced(object).is_none() => {
-                sink.at(object, "`#[map]` takes the object as `&Kind`")
+                sink.at(object, "`#[map]` takes the object as `&Kind`");
             }
             Role::Map => {}
             _ if inner(object, &["Arc"]).is_none() => {
@@ -282,7 +282,7 @@ fn referenced(ty: &Type) -> Option<&Type> {
 }
 
 /// `K` of `Name<K>`, for one of the names.
-pub(crate) fn inner<'a>(ty: &'a Type, names: &[&str]) -> Option<&'a Type> {
+fn inner<'a>(ty: &'a Type, names: &[&str]) -> Option<&'a Type> {
     let Type::Path(path) = ty else { return None };
     let last = path
         .path

@@ -1,4 +1,5 @@
 //! What went wrong in a watch, told without the content of any object.
+use super::pulse::SILENCE;
 use kube::{client::AuthError, runtime::watcher};
 use std::{error::Error, fmt};
 
@@ -14,6 +15,8 @@ pub(super) enum Kind {
     Forbidden,
     /// The version to go on from is gone: list again.
     Expired,
+    /// The server began a list and went silent: begin again.
+    Silent,
     /// Anything that may pass by itself.
     Other,
 }
@@ -63,6 +66,22 @@ impl Failure {
             code,
             text,
         }
+    }
+
+    /// A list that got nowhere.
+    pub(super) fn silent() -> Self {
+        let text = format!("the server said nothing for {} s", SILENCE.as_secs());
+        Self {
+            kind: Kind::Silent,
+            step: "list",
+            code: 0,
+            text,
+        }
+    }
+
+    /// Whether the server said this, rather than what lies before it.
+    pub(super) fn is_answer(&self) -> bool {
+        self.code != 0
     }
 
     /// Whether an operator who read the other need not read this one.

@@ -3,7 +3,7 @@ use super::{
     failure::{Failure, Kind},
     limits::{ClusterLists, ListPermit},
     pruned::Pruned,
-    pulse::Pulse,
+    pulse::{Pulse, SILENCE},
     scope::Cacheable,
 };
 use futures::{
@@ -18,10 +18,12 @@ use kube::{
     },
 };
 use std::{
+    convert::Infallible,
     hash::{BuildHasher, RandomState},
     sync::{Arc, atomic::Ordering::Relaxed},
     time::Duration,
 };
+use tokio::time::Instant;
 
 /// What a feed gives to the writer.
 pub(super) enum Fed<K> {
@@ -96,16 +98,18 @@ impl<K: Cacheable> Feed<K> {
         }
         let came = tokio::select! {
             biased;
-            () = self.pulse.opened.notified() => None,
-            event = next_event(&mut self.events, self.permit.as_mut()) => Some(event),
+            () = self.pulse.opened.notified() => Came::Opened,
+            event = self.events.next() => Came::of(event),
+            () = silence(&self.pulse), if self.listing => Came::Failure(Failure::silent()),
+            never = overdue(self.permit.as_mut()) => match never {},
         };
         match came {
-            None => {
+            Came::Opened => {
                 self.pulse.failing.store(false, Relaxed);
                 Fed::Opened
             }
-            Some(Ok(event)) => self.progress(event),
-            Some(Err(error)) => self.fail(Failure::of(&error)),
+            Came::Event(event) => self.progress(event),
+            Came::Failure(failure) => self.fail(failure),
         }
     }
 
@@ -116,7 +120,7 @@ impl<K: Cacheable> Feed<K> {
                 self.pulse.lists.fetch_add(1, Relaxed);
             }
             Event::InitDone => {
-                self.list_ends();
+                self.list_ends(true);
                 if !self.expired {
                     self.recovered();
                 }
@@ -137,47 +141,64 @@ impl<K: Cacheable> Feed<K> {
 
     /// The failure is told first and slept on afterwards, so that nobody waits to hear of it.
     fn fail(&mut self, failure: Failure) -> Fed<K> {
-        self.list_ends();
+        self.list_ends(failure.is_answer());
         self.pulse.failing.store(true, Relaxed);
         self.pause = match failure.kind {
             Kind::Absent | Kind::Forbidden => Some(around(self.retry_after)),
-            Kind::Expired | Kind::Other => self.backoff.next(),
+            Kind::Expired | Kind::Silent | Kind::Other => self.backoff.next(),
         };
         if failure.kind == Kind::Expired {
             self.expired = true;
-            self.start_over();
+        }
+        if matches!(failure.kind, Kind::Expired | Kind::Silent) {
+            self.events = watcher(self.api.clone(), self.config.clone()).boxed();
         }
         Fed::Failed(failure)
     }
 
-    fn list_ends(&mut self) {
+    fn list_ends(&mut self, answered: bool) {
         self.listing = false;
-        self.permit = None;
-    }
-
-    fn start_over(&mut self) {
-        self.list_ends();
-        self.events = watcher(self.api.clone(), self.config.clone()).boxed();
+        if let Some(permit) = self.permit.take().filter(|_| answered) {
+            permit.answered();
+        }
     }
 }
 
-/// The next event; a list that takes too long meanwhile yields to the fleet.
-async fn next_event<E>(
-    events: &mut BoxStream<'static, watcher::Result<E>>,
-    permit: Option<&mut ListPermit>,
-) -> watcher::Result<E> {
-    let event = async {
-        match events.next().await {
-            Some(event) => event,
-            // kube's watcher never ends.
-            None => std::future::pending().await,
+/// What a feed waits for.
+enum Came<K> {
+    Opened,
+    Event(Event<Pruned<K>>),
+    Failure(Failure),
+}
+
+impl<K> Came<K> {
+    fn of(event: Option<watcher::Result<Event<Pruned<K>>>>) -> Self {
+        match event {
+            Some(Ok(event)) => Self::Event(event),
+            Some(Err(error)) => Self::Failure(Failure::of(&error)),
+            // kube's watcher never ends; should it, another takes over.
+            None => Self::Failure(Failure::silent()),
         }
-    };
-    let Some(permit) = permit else { return event.await };
-    tokio::select! {
-        biased;
-        event = event => event,
-        never = permit.yield_when_overdue() => match never {},
+    }
+}
+
+/// Waits until the server has said nothing for too long. A list may take its time while bytes arrive.
+async fn silence(pulse: &Pulse) {
+    let begin = Instant::now();
+    loop {
+        let due = pulse.last_message().map_or(begin, |last| last.max(begin)) + SILENCE;
+        if Instant::now() >= due {
+            return;
+        }
+        tokio::time::sleep_until(due).await;
+    }
+}
+
+/// Lets a list that takes too long yield to the fleet.
+async fn overdue(permit: Option<&mut ListPermit>) -> Infallible {
+    match permit {
+        Some(permit) => permit.yield_when_overdue().await,
+        None => std::future::pending().await,
     }
 }
 

@@ -63,9 +63,12 @@ pub(super) trait AnyPostings: Send + Sync {
     fn as_any(&self) -> &dyn Any;
 }
 
+/// A function of the user's that gives the values of an object.
+pub type Keys<K, V> = dyn Fn(&K) -> Vec<V> + Send + Sync;
+
 pub(super) struct FnIndexer<K, V> {
     pub(super) name: &'static str,
-    pub(super) keys: Arc<dyn Fn(&K) -> Vec<V> + Send + Sync>,
+    pub(super) keys: Arc<Keys<K, V>>,
 }
 
 impl<K, V: Hash + Eq + Send + Sync + 'static> Indexer<K> for FnIndexer<K, V> {

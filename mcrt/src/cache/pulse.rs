@@ -21,6 +21,10 @@ const SHORT_LIVED: Duration = Duration::from_secs(5);
 /// Longest wait before a watch whose predecessors were short-lived.
 const MAX_WAIT: Duration = Duration::from_secs(30);
 
+/// A server that says nothing for this long where it owes an answer does not give one. Transports have shorter
+/// deadlines of their own; this one holds whatever the transport is.
+pub(super) const SILENCE: Duration = Duration::from_mins(1);
+
 /// Signs of life of one watch.
 pub(super) struct Pulse {
     born: Instant,
@@ -142,7 +146,7 @@ impl Service<Request<Body>> for Observed {
                 tokio::time::sleep(pulse.wait_before_watch()).await;
                 pulse.watch_starts();
             }
-            let response = client.send(request).await?;
+            let response = tokio::time::timeout(SILENCE, client.send(request)).await??;
             // A refusal is a message too, but it does not make the store any fresher.
             let accepted = response.status().is_success();
             if accepted {

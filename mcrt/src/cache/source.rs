@@ -8,7 +8,7 @@ use super::{
     shared::Shared,
 };
 use kube::{Api, Client, runtime::watcher};
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 use tokio_util::task::TaskTracker;
 
 /// How to reach the kind of a cache.
@@ -29,11 +29,6 @@ impl<K: Cacheable> Source<K> {
         shared.pulses.iter().enumerate().map(move |(index, pulse)| {
             self.feed(namespaces.get(index).map(String::as_str), config.clone(), pulse)
         })
-    }
-
-    /// How long failures of one kind may lie apart and still be one story.
-    pub(super) fn patience(&self) -> Duration {
-        self.settings.retry_after.saturating_mul(3)
     }
 
     fn feed(&self, namespace: Option<&str>, config: watcher::Config, pulse: &Arc<Pulse>) -> Feed<K> {

@@ -1,7 +1,7 @@
 //! The handles of a cache: one to set it up, one to read it.
 use super::{
     delta::DeltaSink,
-    index::{FnIndexer, IndexRef},
+    index::{FnIndexer, IndexRef, Keys},
     postings::Postings,
     scope::{Cacheable, WatchScope, WatchState},
     shared::{AnyCache, CacheStats, Shared},
@@ -25,11 +25,7 @@ impl<K: Cacheable> Cache<K> {
     ///
     /// `keys` gives the values of an object. It runs in the writer task, outside any lock; where it panics the object
     /// has no values. After the cache was closed the index stays empty.
-    pub async fn index<V>(
-        &self,
-        name: &'static str,
-        keys: Arc<dyn Fn(&K) -> Vec<V> + Send + Sync>,
-    ) -> IndexRef<K, V>
+    pub async fn index<V>(&self, name: &'static str, keys: Arc<Keys<K, V>>) -> IndexRef<K, V>
     where
         V: Hash + Eq + Send + Sync + 'static,
     {

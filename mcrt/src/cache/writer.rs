@@ -1,13 +1,14 @@
 //! The one task of a cache that changes its table and runs the user's code.
 use super::{
     delta::{Delta, Origin},
-    failure::{Failure, Kind},
+    failure::Failure,
     feed::Fed,
     index::{Indexer, Values},
     pruned::Pruned,
     scope::{Cacheable, WatchState},
     shared::Shared,
     source::Source,
+    status::{self, StreamStatus},
     subscribers::Subscriber,
     table::KeyRef,
 };
@@ -20,17 +21,10 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::runtime::watcher::Event;
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Arc, atomic::Ordering::Relaxed},
-    time::Duration,
+    sync::Arc,
 };
-use tokio::{
-    sync::{mpsc, oneshot},
-    time::Instant,
-};
+use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
-
-/// A failure that comes again within this time is the same one, said already.
-const SAME_FAILURE: Duration = Duration::from_secs(120);
 
 /// What the handles of a cache ask of its writer.
 pub(super) enum Command<K> {
@@ -58,16 +52,6 @@ pub(super) struct Writer<K: Cacheable> {
 struct Stamp {
     stream: u32,
     list: u32,
-}
-
-/// How one stream fares; a cache has one per namespace it names, or one.
-struct StreamStatus {
-    /// Counts its lists.
-    list: u32,
-    /// Whether one of them was complete.
-    listed: bool,
-    state: WatchState,
-    failure: Option<(Failure, Instant)>,
 }
 
 type Feeds<K> = SelectAll<BoxStream<'static, (usize, Fed<K>)>>;
@@ -125,12 +109,7 @@ impl<K: Cacheable> Writer<K> {
         }
         for (index, feed) in self.source.feeds(&self.shared).enumerate() {
             feeds.push(feed.into_stream().map(move |fed| (index, fed)).boxed());
-            self.streams.push(StreamStatus {
-                list: 0,
-                listed: false,
-                state: WatchState::Syncing,
-                failure: None,
-            });
+            self.streams.push(StreamStatus::new());
         }
         self.publish();
     }
@@ -167,13 +146,15 @@ impl<K: Cacheable> Writer<K> {
         match fed {
             Fed::Event(Event::Init) => self.streams[stream].list += 1,
             Fed::Event(Event::InitApply(object)) => {
-                self.served(stream);
+                if self.streams[stream].lists() {
+                    self.publish();
+                }
                 self.put(stream, object, Origin::List);
             }
             Fed::Event(Event::InitDone) => self.list_ends(stream),
             Fed::Event(Event::Apply(object)) => self.put(stream, object, Origin::Watch),
             Fed::Event(Event::Delete(object)) => self.delete(&object),
-            Fed::Opened => self.opened(stream),
+            Fed::Opened => self.recovers(stream, StreamStatus::opened),
             Fed::Failed(failure) => self.failed(stream, failure),
         }
     }
@@ -239,67 +220,26 @@ impl<K: Cacheable> Writer<K> {
         for last in &removed {
             self.tell(Delta::Deleted(last), Origin::List);
         }
-        self.streams[stream].listed = true;
-        self.becomes(stream, WatchState::Synced);
+        self.recovers(stream, StreamStatus::listed);
     }
 
-    /// The kind is listed again after it was absent or forbidden.
-    fn served(&mut self, stream: usize) {
-        if matches!(
-            self.streams[stream].state,
-            WatchState::Absent | WatchState::Forbidden
-        ) {
-            self.becomes(stream, WatchState::Syncing);
-        }
-    }
-
-    fn opened(&mut self, stream: usize) {
-        let status = &self.streams[stream];
-        if status.listed && status.state == WatchState::Forbidden {
-            self.becomes(stream, WatchState::Synced);
-        }
-    }
-
-    fn failed(&mut self, stream: usize, failure: Failure) {
-        let status = &mut self.streams[stream];
-        let again = status.failure.as_ref().is_some_and(|(told, at)| {
-            told.repeats(&failure) && at.elapsed() < self.source.patience().max(SAME_FAILURE)
-        });
-        self.shared.say(&failure, again);
-        let state = match failure.kind {
-            Kind::Absent => WatchState::Absent,
-            Kind::Forbidden => WatchState::Forbidden,
-            // What was synced stays readable and is caught up with; what never was is still on its way.
-            Kind::Expired | Kind::Other => status.state,
-        };
-        status.failure = Some((failure, Instant::now()));
-        self.becomes(stream, state);
-    }
-
-    fn becomes(&mut self, stream: usize, state: WatchState) {
-        let status = &mut self.streams[stream];
-        let before = std::mem::replace(&mut status.state, state);
-        if state == WatchState::Synced
-            && matches!(
-                before,
-                WatchState::Absent | WatchState::Forbidden | WatchState::Syncing
-            )
-        {
-            // The next failure is news, whatever it is.
-            if status.failure.take().is_some() {
-                self.shared.say_recovered();
-            }
+    fn recovers(&mut self, stream: usize, how: fn(&mut StreamStatus) -> bool) {
+        if how(&mut self.streams[stream]) {
+            self.shared.say_recovered();
         }
         self.publish();
     }
 
-    /// Publishes the state of all streams together; the worst of them counts.
+    fn failed(&mut self, stream: usize, failure: Failure) {
+        let same_within = self.source.settings.retry_after.saturating_mul(3);
+        let again = self.streams[stream].fails(&failure, same_within);
+        self.shared.say_failure(&failure, again);
+        self.publish();
+    }
+
+    /// Publishes the state of all streams together.
     fn publish(&self) {
-        let any = |state| self.streams.iter().any(|stream| stream.state == state);
-        let state = [WatchState::Forbidden, WatchState::Absent, WatchState::Syncing]
-            .into_iter()
-            .find(|state| any(*state))
-            .unwrap_or(WatchState::Synced);
+        let state = status::together(&self.streams);
         let changed = self
             .shared
             .state
@@ -333,7 +273,7 @@ impl<K: Cacheable> Writer<K> {
     fn values_of(&self, indexer: &dyn Indexer<K>, object: &K) -> Values {
         // The function is the user's; the cache keeps nothing that it could leave half done.
         catch_unwind(AssertUnwindSafe(|| indexer.values(object))).unwrap_or_else(|_| {
-            self.shared.panicked(
+            self.shared.say_panic(
                 "an index function panicked",
                 indexer.name(),
                 Some(&ObjectKey::of(object)),
@@ -352,7 +292,7 @@ impl<K: Cacheable> Writer<K> {
         if !subscriber.tell(delta, origin) {
             let key = delta.object().map(|object| ObjectKey::of(&**object));
             self.shared
-                .panicked("a subscriber panicked", delta.as_str(), key.as_ref());
+                .say_panic("a subscriber panicked", delta.as_str(), key.as_ref());
         }
     }
 }
@@ -376,36 +316,5 @@ fn tidy(meta: &mut ObjectMeta) {
     }
     if let Some(finalizers) = &mut meta.finalizers {
         finalizers.shrink_to_fit();
-    }
-}
-
-impl<K> Shared<K> {
-    fn panicked(&self, what: &'static str, name: &str, key: Option<&ObjectKey>) {
-        self.panics.fetch_add(1, Relaxed);
-        let object = key.map(ToString::to_string);
-        let (cluster, kind) = (&self.cluster, &self.scope.resource.kind);
-        tracing::error!(%cluster, %kind, name, object, "{what}");
-    }
-
-    fn say(&self, failure: &Failure, again: bool) {
-        let (cluster, scope) = (&self.cluster, &self.scope);
-        match failure.kind {
-            _ if again => tracing::debug!(%cluster, %scope, %failure, "the watch still fails"),
-            Kind::Absent => {
-                tracing::info!(%cluster, %scope, "the kind is not served; asking again now and then")
-            }
-            Kind::Forbidden => {
-                tracing::warn!(%cluster, %scope, %failure, "the watch is forbidden; asking again now and then")
-            }
-            Kind::Expired => {
-                tracing::info!(%cluster, %scope, %failure, "the version of the watch is gone; listing again")
-            }
-            Kind::Other => tracing::warn!(%cluster, %scope, %failure, "the watch fails; trying again"),
-        }
-    }
-
-    fn say_recovered(&self) {
-        let (cluster, scope) = (&self.cluster, &self.scope);
-        tracing::info!(%cluster, %scope, "the watch recovered");
     }
 }

@@ -81,6 +81,8 @@ impl Rejected {
 }
 
 /// Why a cluster could not be reached, or its client not be built.
+///
+/// Clients of this module report these inside of `kube::Error`; [`ConnectError::within`] finds them there.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConnectError {
@@ -113,4 +115,11 @@ pub enum ConnectError {
     /// The transport failed: name resolution, TCP, TLS or a connection that broke.
     #[error("the API server cannot be reached: {0}")]
     Unreachable(#[source] Box<kube::Error>),
+}
+
+impl ConnectError {
+    /// The error of this module that is the cause of another, such as a `kube::Error`.
+    pub fn within<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a Self> {
+        std::iter::successors(Some(error), |error| error.source()).find_map(|error| error.downcast_ref())
+    }
 }

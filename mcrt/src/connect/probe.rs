@@ -57,6 +57,10 @@ struct Said {
 
 /// Our own errors come back wrapped; they say more than their wrapping.
 fn classify(error: kube::Error) -> ConnectError {
+    // The worker of a client that has ended hands out one error to all, so it cannot be taken out.
+    if matches!(ConnectError::within(&error), Some(ConnectError::Ended)) {
+        return ConnectError::Ended;
+    }
     match error {
         kube::Error::Service(error) => match error.downcast::<ConnectError>() {
             Ok(ours) => *ours,

@@ -237,7 +237,9 @@ impl<R: Reconciler> ControllerBuilder<R> {
         self
     }
 
-    /// Maps changes of the fleet to requests.
+    /// Maps changes of the fleet to requests: every change, those of one cluster in their order, each once the
+    /// cluster can take requests. An `ObjectRef` names an object of the host if that is where objects are
+    /// reconciled, else of the cluster that changed.
     pub fn on_fleet<O: IntoRequests<R>>(
         &mut self,
         map: impl Fn(&R, &FleetEvent, MapContext<R>) -> O + Send + Sync + 'static,

@@ -32,7 +32,7 @@ pub(super) struct Inner {
     pub(super) object: ObjectKey,
     pub(super) uid: Option<String>,
     pub(super) attempt: u32,
-    pub(super) cancelled: CancellationToken,
+    pub(super) stop: CancellationToken,
 }
 
 impl<C> Context<C> {
@@ -79,7 +79,14 @@ impl<C> Context<C> {
 
     /// Resolves when this reconcile should come to an end: its cluster leaves, or the controller stops.
     pub async fn cancelled(&self) {
-        self.inner.cancelled.cancelled().await;
+        let Inner {
+            home, target, stop, ..
+        } = &*self.inner;
+        tokio::select! {
+            () = stop.cancelled() => {}
+            () = home.leaving.cancelled() => {}
+            () = target.leaving.cancelled() => {}
+        }
     }
 
     /// A reference that makes the request's object the owner of another one in the same cluster.

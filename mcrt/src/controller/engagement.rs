@@ -36,6 +36,8 @@ impl<T: Cacheable> Opened for Cache<T> {
 pub(crate) struct Engagement {
     pub(crate) cluster: Cluster,
     pub(crate) lane: Lane,
+    /// Cancelled when the cluster begins to leave: running reconciles are asked to come to an end.
+    pub(crate) leaving: CancellationToken,
     /// Cancelled when running reconciles have had their grace period.
     pub(crate) abort: CancellationToken,
     caches: Vec<Box<dyn Opened>>,
@@ -65,6 +67,7 @@ impl Engagement {
         Self {
             cluster,
             lane,
+            leaving: CancellationToken::new(),
             abort: CancellationToken::new(),
             caches,
             indexes: bound,
@@ -108,8 +111,9 @@ impl Engagement {
         }
     }
 
-    /// Takes nothing more in.
+    /// Takes nothing more in, and tells what runs.
     pub(crate) fn stop_intake(&self) {
+        self.leaving.cancel();
         let subscriptions = std::mem::take(&mut *self.subscriptions.lock());
         drop(subscriptions);
     }
@@ -170,6 +174,10 @@ pub(crate) struct Engaged {
 impl Engaged {
     pub(crate) fn lane(&self, name: &ClusterName) -> Option<Lane> {
         self.lanes.get(name).copied()
+    }
+
+    pub(crate) fn is_published(&self, lane: Lane) -> bool {
+        self.lanes.values().any(|published| *published == lane)
     }
 
     pub(crate) fn engagement(&self, lane: Lane) -> Option<Arc<Engagement>> {

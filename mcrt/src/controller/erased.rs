@@ -124,6 +124,7 @@ impl<R: Reconciler<Object: Cacheable>> Erased for Parts<R> {
             queue: FairQueue::new(settings),
             engaged: RwLock::new(Engaged::default()),
             fleet: fleet.clone(),
+            attached: tokio::sync::Notify::new(),
             host: tokio::sync::watch::Sender::new(None),
             counters: Counters::default(),
         });

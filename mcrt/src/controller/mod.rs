@@ -10,6 +10,7 @@ mod context;
 mod declaration;
 mod engagement;
 mod erased;
+mod fleet_events;
 mod index;
 mod map;
 pub mod place;

@@ -4,14 +4,14 @@ use super::{
     action::Next,
     context::Inner,
     engagement::Engagement,
+    fleet_events::Held,
     runtime::{Counters, Runtime},
 };
 use crate::{
     Error,
     cache::Cacheable,
-    cluster::{Health, ObjectKey},
+    cluster::ObjectKey,
     error::ErrorClass,
-    fleet::FleetEvent,
     queue::{Item, Outcome, Priority},
 };
 use futures::{FutureExt, StreamExt};
@@ -40,6 +40,7 @@ impl<R: Reconciler<Object: Cacheable>> Runtime<R> {
     pub(crate) async fn run(self: Arc<Self>, stop: CancellationToken) {
         let mut running = JoinSet::new();
         let mut events = self.shared.fleet.events();
+        let mut held = Held::default();
         let mut resync = self.settings.resync.map(|period| {
             let mut ticks = interval_at(Instant::now() + period, period);
             ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -57,7 +58,8 @@ impl<R: Reconciler<Object: Cacheable>> Runtime<R> {
                         tracing::error!(controller = %self.shared.name, %error, "a runner task failed");
                     }
                 }
-                Some(event) = events.next() => self.on_fleet_event(&event),
+                Some(event) = events.next() => self.take_fleet_event(event, &mut held),
+                () = self.shared.attached.notified() => self.release_fleet_events(&mut held),
                 () = tick(&mut resync) => self.resync(),
             }
         }
@@ -68,39 +70,6 @@ impl<R: Reconciler<Object: Cacheable>> Runtime<R> {
         }
     }
 
-    fn on_fleet_event(&self, event: &FleetEvent) {
-        if let FleetEvent::Health(_, Health::Ready) = event {
-            // What is reconciled on the host may concern every cluster, so a new one concerns all of it.
-            if let Some(host) = self.shared.host().filter(|_| self.uses_host_primary()) {
-                self.enqueue_all(&host);
-            }
-        }
-        let (Some(map), Some(host)) = (
-            &self.on_fleet,
-            self.shared.host().or_else(|| self.any_engagement()),
-        ) else {
-            return;
-        };
-        let cx = super::MapContext::new(self.shared.clone(), host.clone());
-        match std::panic::catch_unwind(AssertUnwindSafe(|| map(&self.reconciler, event, cx))) {
-            Ok(requests) => self.shared.enqueue(&host, requests, Priority::High),
-            Err(panic) => {
-                Counters::count(&self.shared.counters.panics);
-                let panic = panic_text(&*panic);
-                tracing::error!(controller = %self.shared.name, ?event, panic, "the map of fleet events panicked");
-            }
-        }
-    }
-
-    fn any_engagement(&self) -> Option<Arc<Engagement>> {
-        self.shared.engaged.read().all().into_iter().next()
-    }
-
-    fn uses_host_primary(&self) -> bool {
-        self.plan()
-            .any(|watch| watch.role == super::builder::FOR && watch.place.has_host())
-    }
-
     fn resync(&self) {
         let engagements = self.shared.engaged.read().all();
         for engagement in engagements {
@@ -108,7 +77,7 @@ impl<R: Reconciler<Object: Cacheable>> Runtime<R> {
         }
     }
 
-    fn enqueue_all(&self, engagement: &Engagement) {
+    pub(super) fn enqueue_all(&self, engagement: &Engagement) {
         let Some(store) = self.primary(engagement) else {
             return;
         };
@@ -125,13 +94,22 @@ impl<R: Reconciler<Object: Cacheable>> Runtime<R> {
     }
 
     async fn process(self: Arc<Self>, item: Item<ObjectKey>, stop: CancellationToken) {
-        let (home, target) = {
+        let (home, target, attaching) = {
             let engaged = self.shared.engaged.read();
-            (engaged.engagement(item.home()), engaged.engagement(item.target()))
+            let attaching = engaged.is_published(item.home()) && engaged.is_published(item.target());
+            (
+                engaged.engagement(item.home()),
+                engaged.engagement(item.target()),
+                attaching,
+            )
         };
         let (Some(home), Some(target)) = (home, target) else {
-            // One of them has left since; its purge has dropped the key.
-            item.done(Outcome::GiveUp);
+            // One of them is being attached, or has left since: then its purge has dropped the key.
+            item.done(if attaching {
+                Outcome::Requeue(HOME_UNSYNCED)
+            } else {
+                Outcome::GiveUp
+            });
             return;
         };
         let span = tracing::info_span!(
@@ -160,7 +138,10 @@ impl<R: Reconciler<Object: Cacheable>> Runtime<R> {
         if home.lane != target.lane && !store.is_synced() {
             return Outcome::Requeue(HOME_UNSYNCED);
         }
-        if let Some(gone) = self.tombstones.get(home.lane, key) {
+        // The object's own key takes leave of it, whatever other clusters still have to do with it: once, alone.
+        if home.lane == target.lane
+            && let Some(gone) = self.tombstones.get(home.lane, key)
+        {
             let cx = self.context(item, &home, &target, &gone, &stop);
             let ran = self.guarded(&home, &target, async {
                 self.reconciler
@@ -168,7 +149,11 @@ impl<R: Reconciler<Object: Cacheable>> Runtime<R> {
                     .await
                     .map(|()| Action::await_change())
             });
-            let outcome = self.settle(ran.await, &gone, &cx);
+            let ran = ran.await;
+            if matches!(ran, Ran::Aborted) {
+                return Outcome::GiveUp;
+            }
+            let outcome = self.settle(ran, &gone, &cx);
             if !matches!(outcome, Outcome::Done | Outcome::GiveUp) {
                 return outcome;
             }
@@ -205,7 +190,7 @@ impl<R: Reconciler<Object: Cacheable>> Runtime<R> {
             object: item.object().clone(),
             uid: kube::Resource::meta(&**object).uid.clone(),
             attempt: item.attempt(),
-            cancelled: stop.clone(),
+            stop: stop.clone(),
         })
     }
 
@@ -218,13 +203,14 @@ impl<R: Reconciler<Object: Cacheable>> Runtime<R> {
     ) -> Ran {
         let call = timeout(self.settings.timeout, AssertUnwindSafe(call).catch_unwind());
         tokio::select! {
+            biased;
+            () = home.abort.cancelled() => Ran::Aborted,
+            () = target.abort.cancelled() => Ran::Aborted,
             ran = call => match ran {
                 Ok(Ok(result)) => Ran::Finished(result),
                 Ok(Err(panic)) => Ran::Panicked(panic_text(&*panic).to_owned()),
                 Err(_) => Ran::TimedOut,
             },
-            () = home.abort.cancelled() => Ran::Aborted,
-            () = target.abort.cancelled() => Ran::Aborted,
         }
     }
 

@@ -23,7 +23,7 @@ use std::{
     },
     time::Duration,
 };
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 /// What everything of one controller shares; it knows neither the reconciler nor its kind as types.
 pub(crate) struct Shared {
@@ -36,6 +36,8 @@ pub(crate) struct Shared {
     pub(crate) queue: FairQueue<ObjectKey>,
     pub(crate) engaged: RwLock<Engaged>,
     pub(crate) fleet: Fleet,
+    /// Told when a cluster has been attached.
+    pub(crate) attached: Notify,
     /// This controller's engagement of the host, once there is one.
     pub(crate) host: watch::Sender<Option<Arc<Engagement>>>,
     pub(crate) counters: Counters,
@@ -126,6 +128,7 @@ impl<R: super::Reconciler> Runtime<R> {
         if cluster.is_host() {
             self.shared.host.send_replace(Some(engagement.clone()));
         }
+        self.shared.attached.notify_one();
         cluster.reach(Step::Indexed).await;
         for (at, declaration) in self.declared_on(cluster.is_host()).enumerate() {
             let subscribing = declaration.subscribe(at, &self.reconciler, &self.shared, &engagement);
@@ -149,7 +152,6 @@ impl<R: super::Reconciler> Runtime<R> {
         engagement.close_gate().await;
         engagement.cluster.reach(Step::IntakeStopped).await;
         let purged = self.shared.queue.purge(lane);
-        self.tombstones.purge(lane);
         engagement.cluster.reach(Step::Purged).await;
         tracing::debug!(controller = %self.shared.name, cluster = %name, ?purged, "lane purged");
         if tokio::time::timeout(self.shared.fleet.grace(), self.shared.queue.idle(lane))
@@ -160,6 +162,7 @@ impl<R: super::Reconciler> Runtime<R> {
             self.await_aborted(name, lane).await;
         }
         engagement.abort.cancel();
+        self.tombstones.purge(lane);
         self.shared.engaged.write().remove(lane);
     }
 

@@ -4,7 +4,8 @@ use super::{
     declaration::Role,
     engagement::Engagement,
     request::{Requests, Wanted},
-    runtime::Shared,
+    runner::panic_text,
+    runtime::{Counters, Shared},
     watch::Predicate,
 };
 use crate::{
@@ -12,7 +13,10 @@ use crate::{
     cluster::ObjectKey,
     queue::Priority,
 };
-use std::sync::Arc;
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+};
 
 pub(crate) struct Trigger<R, T> {
     pub(crate) role: Role<R, T>,
@@ -23,7 +27,16 @@ pub(crate) struct Trigger<R, T> {
 }
 
 impl<R: Reconciler, T: Cacheable> DeltaSink<T> for Trigger<R, T> {
+    /// Predicates and map functions are the author's: a panic in one fails this change alone.
     fn on_delta(&self, delta: Delta<'_, T>, origin: Origin) {
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| self.take(delta, origin))) {
+            self.report(delta, panic_text(&*panic));
+        }
+    }
+}
+
+impl<R: Reconciler, T: Cacheable> Trigger<R, T> {
+    fn take(&self, delta: Delta<'_, T>, origin: Origin) {
         let priority = match origin {
             Origin::List => Priority::Low,
             Origin::Watch => Priority::High,
@@ -39,9 +52,19 @@ impl<R: Reconciler, T: Cacheable> DeltaSink<T> for Trigger<R, T> {
             Delta::Synced => {}
         }
     }
-}
 
-impl<R: Reconciler, T: Cacheable> Trigger<R, T> {
+    fn report(&self, delta: Delta<'_, T>, panic: &str) {
+        Counters::count(&self.shared.counters.panics);
+        let object = delta.object().map(|object| ObjectKey::of(&**object));
+        tracing::error!(
+            controller = %self.shared.name,
+            cluster = %self.engagement.cluster,
+            object = object.as_ref().map(tracing::field::display),
+            panic,
+            "a predicate or a map function panicked: the change is lost to this controller",
+        );
+    }
+
     fn matters(&self, old: Option<&T>, new: &T) -> bool {
         self.predicate
             .as_ref()

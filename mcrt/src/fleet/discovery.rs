@@ -4,8 +4,8 @@ use crate::{
     cluster::ClusterName,
     provider::{Change, Provider},
 };
-use futures::StreamExt;
-use std::{collections::HashSet, sync::Arc, time::Duration};
+use futures::{FutureExt, StreamExt};
+use std::{collections::HashSet, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 use tokio_util::sync::CancellationToken;
 
 const RESTART_INITIAL: Duration = Duration::from_secs(1);
@@ -17,14 +17,21 @@ pub(crate) async fn discover(fleet: Fleet, provider: Arc<dyn Provider>, stop: Ca
     let mut known = HashSet::new();
     let mut delay = RESTART_INITIAL;
     loop {
-        let synced = tokio::select! {
+        // A provider is the author's code: a panic ends its stream, not the fleet.
+        let followed = AssertUnwindSafe(follow(&fleet, &provider, &mut known)).catch_unwind();
+        let how = tokio::select! {
             () = stop.cancelled() => return,
-            synced = follow(&fleet, &provider, &mut known) => synced,
+            followed = followed => match followed {
+                Ok(synced) => {
+                    if synced {
+                        delay = RESTART_INITIAL;
+                    }
+                    "ended"
+                }
+                Err(_) => "panicked",
+            },
         };
-        if synced {
-            delay = RESTART_INITIAL;
-        }
-        tracing::warn!(provider = provider.name(), retry_in = ?delay, "the provider's stream ended; clusters are kept");
+        tracing::warn!(provider = provider.name(), retry_in = ?delay, "the provider's stream {how}; clusters are kept");
         tokio::select! {
             () = stop.cancelled() => return,
             () = tokio::time::sleep(delay) => {}

@@ -18,6 +18,16 @@ pub enum FleetEvent {
     Synced,
 }
 
+impl FleetEvent {
+    /// The cluster that it is about.
+    pub fn cluster(&self) -> Option<&Cluster> {
+        match self {
+            Self::Engaged(cluster) | Self::Health(cluster, _) | Self::Disengaged(cluster) => Some(cluster),
+            Self::Synced => None,
+        }
+    }
+}
+
 /// Those who listen. Unbounded, since a change of the fleet must not be lost and is rare: the memory is bounded by
 /// the changes that a listener has yet to take.
 #[derive(Debug, Default)]

@@ -124,7 +124,6 @@ impl Manager {
     /// # Cancellation
     /// Dropped, it cancels everything and leaves the joining to the runtime: prefer `shutdown`.
     pub async fn run(self, shutdown: impl Future<Output = ()>) {
-        let guard = self.0.stop.clone().drop_guard();
         let discovery_stop = self.0.stop.child_token();
         let discovery = discover(
             self.0.fleet.clone(),
@@ -139,10 +138,17 @@ impl Manager {
             tracing::error!(%error, "discovery failed");
         }
         self.0.fleet.close().await;
-        drop(guard);
+        self.0.stop.cancel();
         self.0.tasks.close();
         self.0.tasks.wait().await;
         tracing::info!("stopped");
+    }
+}
+
+/// Whatever becomes of a manager, its controllers do not outlive it.
+impl Drop for Manager {
+    fn drop(&mut self) {
+        self.0.stop.cancel();
     }
 }
 

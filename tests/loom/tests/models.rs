@@ -49,9 +49,9 @@ fn two_producers_are_both_heard_by_one_worker() {
         let mut seen = work(&queue, 2);
         seen.sort_unstable();
         assert_eq!(seen, [0, 1]);
-        producers
-            .into_iter()
-            .for_each(|producer| producer.join().unwrap());
+        for producer in producers {
+            producer.join().unwrap();
+        }
         assert_eq!(queue.counters().running, 0);
     });
 }

@@ -201,6 +201,12 @@ impl ControlPlane {
         Ok(())
     }
 
+    /// Makes etcd forget everything but the present: a watch from an older version gets 410, except where the API
+    /// server still remembers; started anew, it does not.
+    pub async fn compact(&self) -> kube::Result<()> {
+        self.site.compact().await
+    }
+
     /// Gives the administrator another token; the old one is refused from now on, with 401.
     /// Restarts the API server, because it reads its token file only once.
     pub async fn replace_admin_token(&self) -> Result<(), StartError> {

@@ -11,6 +11,7 @@ use std::{
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{Api, Client, Config, config::Kubeconfig};
 use parking_lot::Mutex;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::{
     net::TcpStream,
@@ -188,6 +189,26 @@ impl Site {
     pub(super) fn write_tokens(&self, file: &str) -> Result<(), StartError> {
         write(&programs::tokens(&self.folder), file)
     }
+
+    /// Asks etcd, in JSON, for its revision and then to drop what is older.
+    pub(super) async fn compact(&self) -> kube::Result<()> {
+        let server = format!("http://{}", self.etcd);
+        let server = server
+            .parse()
+            .map_err(|error: http::uri::InvalidUri| kube::Error::HttpError(error.into()))?;
+        let etcd = Client::try_from(Config::new(server))?;
+        let status = ask(&etcd, "/v3/maintenance/status", &json!({})).await?;
+        let compaction = json!({"revision": status["header"]["revision"], "physical": true});
+        ask(&etcd, "/v3/kv/compaction", &compaction).await?;
+        Ok(())
+    }
+}
+
+async fn ask(etcd: &Client, path: &str, body: &Value) -> kube::Result<Value> {
+    let request = http::Request::post(path)
+        .body(body.to_string().into_bytes())
+        .map_err(kube::Error::HttpError)?;
+    etcd.request(request).await
 }
 
 /// Waits until an API server says that it is ready.

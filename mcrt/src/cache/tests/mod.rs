@@ -2,6 +2,7 @@
 mod failures;
 mod indexes;
 mod lifecycle;
+mod logs;
 mod relists;
 mod server;
 mod subscribers;

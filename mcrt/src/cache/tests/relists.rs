@@ -136,7 +136,7 @@ async fn a_server_that_refuses_every_watch_as_gone_is_listed_ever_more_slowly() 
         }
     });
     let (_cache, recorder, _subscription) = recorded(&caches).await;
-    tokio::time::sleep(Duration::from_secs(300)).await;
+    tokio::time::sleep(Duration::from_mins(5)).await;
     assert!(server.lists() <= 20, "{} lists", server.lists());
     assert_eq!(recorder.take(), ["(+x/a)", "synced"]);
     caches.close().await;

@@ -1,6 +1,6 @@
 //! What ends when a life ends.
 use super::{
-    super::{Access, ConnectError, Life, Limits},
+    super::{Access, ConnectError, Life, Limits, probe},
     SOON, access,
     server::{Server, endless, response},
 };
@@ -22,8 +22,7 @@ async fn ends_within_a_second(life: &Life) {
 }
 
 fn has_ended(error: &kube::Error) -> bool {
-    let text = error.to_string();
-    text.contains(&ConnectError::Ended.to_string())
+    matches!(ConnectError::within(error), Some(ConnectError::Ended))
 }
 
 #[tokio::test]
@@ -159,7 +158,8 @@ async fn a_life_can_end_twice_and_a_client_made_afterwards_is_closed() {
     let client = access("http://127.0.0.1:1")
         .connect(&Limits::default(), &life)
         .unwrap();
-    assert!(has_ended(
-        &timeout(SOON, client.send(get())).await.unwrap().unwrap_err()
-    ));
+    let asked = timeout(SOON, client.send(get())).await.unwrap();
+    assert!(has_ended(&asked.unwrap_err()));
+    let probed = probe(&client, SOON).await;
+    assert!(matches!(probed, Err(ConnectError::Ended)));
 }

@@ -21,12 +21,7 @@ fn kubeconfig(yaml: &str) -> Kubeconfig {
 
 /// A context `c` with this server and these lines in its cluster and user.
 fn yaml(server: &str, cluster: &[&str], user: &[&str]) -> String {
-    let lines = |lines: &[&str]| {
-        lines
-            .iter()
-            .map(|line| format!("\n    {line}"))
-            .collect::<String>()
-    };
+    let lines = |lines: &[&str]| -> String { lines.iter().flat_map(|line| ["\n    ", line]).collect() };
     format!(
         "apiVersion: v1\nkind: Config\n\
          clusters:\n- name: k\n  cluster:\n    server: {server}{}\n\

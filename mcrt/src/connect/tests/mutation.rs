@@ -26,14 +26,14 @@ fn shown(text: &str) -> String {
         Ok(kubeconfig) => kubeconfig,
         Err(error) => return format!("{error} {error:?}"),
     };
-    let mut shown = String::new();
-    for named in &kubeconfig.contexts {
-        match Connection::from_kubeconfig(&kubeconfig, &named.name) {
-            Ok(connection) => shown += &format!("{:?}", Access::from(connection)),
-            Err(error) => shown += &format!("{error} {error:?}"),
-        }
-    }
-    shown
+    let contexts = kubeconfig.contexts.iter();
+    let shown = contexts.map(
+        |named| match Connection::from_kubeconfig(&kubeconfig, &named.name) {
+            Ok(connection) => format!("{:?}", Access::from(connection)),
+            Err(error) => format!("{error} {error:?}"),
+        },
+    );
+    shown.collect::<Vec<_>>().join("\n")
 }
 
 proptest! {

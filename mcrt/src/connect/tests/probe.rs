@@ -6,8 +6,11 @@ use super::{
 };
 use std::time::Duration;
 
-async fn probed(answer: Option<String>, deadline: u64) -> Result<super::super::ServerVersion, ConnectError> {
-    let server = Server::answering(answer).await;
+async fn probed(answer: String, deadline: u64) -> Result<super::super::ServerVersion, ConnectError> {
+    probed_at(&Server::answering(answer).await, deadline).await
+}
+
+async fn probed_at(server: &Server, deadline: u64) -> Result<super::super::ServerVersion, ConnectError> {
     let life = Life::new();
     let client = access(&format!("http://{}", server.address))
         .connect(&Limits::default(), &life)
@@ -49,7 +52,7 @@ async fn a_body_that_never_ends_does_not_undo_the_answer() {
 
 #[tokio::test]
 async fn silence_is_no_response() {
-    let error = probed(None, 100).await.unwrap_err();
+    let error = probed_at(&Server::silent().await, 100).await.unwrap_err();
     assert!(matches!(error, ConnectError::NoResponse { within } if within == Duration::from_millis(100)));
 }
 

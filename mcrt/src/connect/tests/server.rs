@@ -21,8 +21,17 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// Answers every request with this text, or leaves it unanswered.
-    pub(super) async fn answering(answer: Option<String>) -> Self {
+    /// Answers every request with this text.
+    pub(super) async fn answering(answer: String) -> Self {
+        Self::start(Some(answer)).await
+    }
+
+    /// Takes requests and leaves them unanswered.
+    pub(super) async fn silent() -> Self {
+        Self::start(None).await
+    }
+
+    async fn start(answer: Option<String>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let (sender, requests) = mpsc::unbounded_channel();
@@ -46,10 +55,6 @@ impl Server {
             open,
             _accepting: accepting,
         }
-    }
-
-    pub(super) async fn silent() -> Self {
-        Self::answering(None).await
     }
 
     /// The next bytes that came in.
@@ -89,17 +94,13 @@ async fn serve(mut stream: TcpStream, requests: &mpsc::UnboundedSender<String>, 
 }
 
 /// A whole response.
-pub(super) fn response(status: &str, body: &str) -> Option<String> {
-    Some(format!(
-        "HTTP/1.1 {status}\r\ncontent-length: {}\r\n\r\n{body}",
-        body.len()
-    ))
+pub(super) fn response(status: &str, body: &str) -> String {
+    let length = body.len();
+    format!("HTTP/1.1 {status}\r\ncontent-length: {length}\r\n\r\n{body}")
 }
 
 /// A response whose body begins and does not end.
-pub(super) fn endless(chunk: &str) -> Option<String> {
+pub(super) fn endless(chunk: &str) -> String {
     let length = chunk.len();
-    Some(format!(
-        "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n{length:x}\r\n{chunk}\r\n"
-    ))
+    format!("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n{length:x}\r\n{chunk}\r\n")
 }

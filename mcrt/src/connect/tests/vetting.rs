@@ -5,6 +5,7 @@ use super::{
     tls::{Authority, data},
     yaml,
 };
+use std::fmt::Write as _;
 
 /// Refused contexts: lines of the cluster, lines of the user, the field that the error names.
 const REFUSED: &[(&[&str], &[&str], &str)] = &[
@@ -255,4 +256,18 @@ fn the_first_file_of_a_list_wins_and_files_that_are_not_there_are_left_out() {
         Connection::from_files(&[&absent], None),
         Err(Rejected::File { .. })
     ));
+}
+
+#[test]
+fn texts_that_unfold_or_nest_without_end_are_refused() {
+    let mut bomb = String::from("a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n");
+    for level in 1..12 {
+        let inner = vec![format!("*a{}", level - 1); 10].join(", ");
+        writeln!(bomb, "a{level}: &a{level} [{inner}]").unwrap();
+    }
+    let nested = format!("extra: {}{}", "[".repeat(200_000), "]".repeat(200_000));
+    for text in [bomb, nested] {
+        let refused = super::super::kubeconfig::parse(&text, None);
+        assert!(matches!(refused, Err(Rejected::Syntax { .. })));
+    }
 }

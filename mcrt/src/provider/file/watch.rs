@@ -103,3 +103,41 @@ fn identity(path: &Path) -> u64 {
 fn identity(_: &Path) -> u64 {
     0
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[tokio::test]
+    async fn a_watch_that_is_dropped_ends_its_thread() {
+        let directory = tempfile::tempdir().unwrap();
+        let (mut watch, _) = Watch::new();
+        assert!(watch.cover(&BTreeSet::from([directory.path().to_owned()])));
+        std::fs::write(directory.path().join("a"), "").unwrap();
+        watch.changed().await;
+        let held = Arc::downgrade(&watch.changed);
+        drop(watch);
+        let released = async {
+            while held.strong_count() > 0 {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        };
+        let released = tokio::time::timeout(Duration::from_secs(5), released);
+        released.await.expect("the thread lets go");
+    }
+
+    #[tokio::test]
+    async fn reading_a_file_is_no_change() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a");
+        std::fs::write(&path, "").unwrap();
+        let (mut watch, _) = Watch::new();
+        watch.cover(&BTreeSet::from([directory.path().to_owned()]));
+        std::fs::read(&path).unwrap();
+        let hint = tokio::time::timeout(Duration::from_millis(200), watch.changed()).await;
+        assert!(hint.is_err());
+        std::fs::write(&path, "x").unwrap();
+        watch.changed().await;
+    }
+}

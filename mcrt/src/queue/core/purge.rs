@@ -55,16 +55,7 @@ impl<O> Core<O> {
                 self.left_waiting(i);
             }
             State::Condemned => {}
-            State::Running => return false,
-            State::RunningDirty => {
-                self.slab[i].state = State::Running;
-                return false;
-            }
-            State::RunningWaiting => {
-                self.wheel.remove(&mut self.slab, i);
-                self.slab[i].state = State::Running;
-                return false;
-            }
+            State::Running | State::RunningDirty | State::RunningWaiting => return false,
         }
         true
     }

@@ -168,20 +168,26 @@ fn a_quiet_cluster_is_served_next_among_ten_thousand_backlogged_ones() {
 
 #[test]
 fn a_heavy_lane_that_runs_empty_on_purpose_gains_nothing() {
-    let (queue, lanes) = queue_of(&[4, 1]);
-    fill(&queue, lanes[1], 0..1000, Priority::Normal);
-    let mut others = 0;
-    for object in 0..1000 {
-        // Never more than one key at a time, and always one.
-        queue.add(lanes[0], lanes[0], object, Priority::Normal);
-        let item = serve(&queue);
-        others += u32::from(item.target() == lanes[1]);
-        item.done(Outcome::Done);
+    let (queue, lanes) = queue_of(&[4, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]);
+    for lane in &lanes[1..] {
+        fill(&queue, *lane, 0..1000, Priority::Normal);
     }
-    assert!(
-        (199..=201).contains(&others),
-        "{others} of 1000 instead of a fifth"
-    );
+    let (mut served, mut is_queued) = (0, false);
+    for object in 0..1000 {
+        // One key at a time, and two dispatches each time: mostly the second finds the lane empty.
+        if !is_queued {
+            queue.add(lanes[0], lanes[0], object, Priority::Normal);
+            is_queued = true;
+        }
+        for item in [serve(&queue), serve(&queue)] {
+            if item.target() == lanes[0] {
+                served += 1;
+                is_queued = false;
+            }
+            item.done(Outcome::Done);
+        }
+    }
+    assert!(served <= 2000 * 4 / 14, "{served} of 2000 is more than its share");
 }
 
 #[test]

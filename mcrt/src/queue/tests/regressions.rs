@@ -104,12 +104,17 @@ async fn a_cap_freed_by_a_purge_lets_the_waiting_keys_run() {
 async fn a_purge_that_leaves_one_lane_alone_lifts_its_cap() {
     let queue = queue(8, 1);
     let (lane, other) = (engage(&queue), engage(&queue));
+    queue.add(other, other, 10, Priority::Normal);
     queue.add(lane, lane, 1, Priority::Normal);
     queue.add(lane, lane, 2, Priority::Normal);
+    assert_eq!(comes(&queue).await, 10);
     let item = queue.pop().await.unwrap();
-    // The lane comes to its turn at its cap, and leaves the ring.
-    queue.add(other, other, 3, Priority::Normal);
-    assert_eq!(comes(&queue).await, 3);
+    assert_eq!(*item.object(), 1);
+    for object in [11, 12] {
+        // At the second, the lane comes to its turn at its cap, and leaves the ring.
+        queue.add(other, other, object, Priority::Normal);
+        assert_eq!(comes(&queue).await, object);
+    }
     let waiting = tokio::spawn({
         let queue = queue.clone();
         async move { comes(&queue).await }

@@ -3,6 +3,7 @@ use super::{
     super::{content::Content, scan::Scanner, sources::Source},
     Files, HURRIED, Timing, config, follow,
 };
+use proptest::{collection::vec, prelude::*, sample::Index};
 use std::{collections::BTreeMap, fs, time::Duration};
 
 /// Clusters by name, with their fingerprints.
@@ -18,7 +19,7 @@ fn a_file_cut_at_any_byte_loses_no_cluster_and_describes_none_by_halves() {
     let old = config(&["a", "b", "c"]);
     let new = config(&["a", "b", "d"]).replace("secret", "fresh");
     let unhurried = Timing {
-        settle: Duration::from_mins(60),
+        settle: Duration::from_hours(1),
         ..HURRIED
     };
     for text in [&old, &new] {
@@ -84,4 +85,25 @@ fn a_doubt_starts_over_when_the_text_changes() {
     fs::write(&path, &whole).unwrap();
     let look = content.look(&path, minute, minute);
     assert!(look.problem.is_none() && look.again.is_none());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn files_with_changed_bytes_show_no_secret_and_never_panic(
+        changes in vec((any::<Index>(), any::<u8>()), 1..6),
+    ) {
+        let files = Files::new();
+        let path = files.write("config", &config(&["a", "b"]));
+        let mut scanner = Scanner::new(vec![Source::of(&path)], HURRIED);
+        scanner.scan();
+        let mut bytes = config(&["a", "b"]).into_bytes();
+        for (at, new) in changes {
+            let at = at.index(bytes.len());
+            bytes[at] = new;
+        }
+        fs::write(&path, bytes).unwrap();
+        let shown = format!("{:?}", scanner.scan());
+        prop_assert!(!shown.contains("secret-of"), "{shown}");
+    }
 }

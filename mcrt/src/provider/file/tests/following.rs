@@ -1,7 +1,6 @@
 //! Changes of files that show as changes of clusters, and those that do not.
 use super::{Files, config, follow};
-use std::{fs, os::unix::fs::symlink, time::Duration};
-use tokio::time::sleep;
+use std::{fs, os::unix::fs::symlink};
 
 #[tokio::test]
 async fn every_context_is_a_cluster_and_changes_follow() {
@@ -140,30 +139,4 @@ async fn what_a_file_refers_to_counts_at_the_next_look() {
     assert_eq!(reader.take(2).await, ["+a", "synced"]);
     fs::write(&ca, authority()).unwrap();
     assert_eq!(reader.next().await, "+a");
-}
-
-#[tokio::test]
-async fn a_stream_that_is_dropped_leaves_no_watch_behind() {
-    let files = Files::new();
-    let path = files.write("config", &config(&["a"]));
-    let open = || {
-        fs::read_dir("/proc/self/task")
-            .map(Iterator::count)
-            .unwrap_or_default()
-    };
-    let (file, mut reader) = follow(&[&path]);
-    reader.until("synced").await;
-    let watching = open();
-    drop(reader);
-    let mut left = watching;
-    for _ in 0..500 {
-        left = open();
-        if left < watching || watching == 0 {
-            break;
-        }
-        sleep(Duration::from_millis(10)).await;
-    }
-    assert!(left < watching || watching == 0, "the watcher's thread ends");
-    let mut again = crate::provider::tests::Reader::of(&file);
-    assert_eq!(again.take(2).await, ["+a", "synced"]);
 }

@@ -1,0 +1,79 @@
+//! An owned kind follows the place of `for` and is kept as metadata, unless `full` is said.
+
+struct TeamTokens;
+///Names an object that [`TeamTokens`] reconciles, and its cluster.
+#[allow(dead_code)]
+type TeamTokensRequest = ::mcrt::Request<ConfigMap>;
+#[automatically_derived]
+impl ::mcrt::MulticlusterController for TeamTokens {
+    type For = ConfigMap;
+    const NAME: &'static ::mcrt::__private::str = "team-tokens";
+    #[allow(unexpected_cfgs)]
+    const FEATURES: &'static [&'static ::mcrt::__private::str] = &[
+        #[cfg(feature = "sim")]
+        "sim",
+        #[cfg(feature = "file")]
+        "file",
+        #[cfg(feature = "kind")]
+        "kind",
+        #[cfg(feature = "kubeconfig")]
+        "kubeconfig",
+        #[cfg(feature = "cluster-api")]
+        "cluster-api",
+        #[cfg(feature = "cluster-profile")]
+        "cluster-profile",
+        #[cfg(feature = "namespace")]
+        "namespace",
+        #[cfg(feature = "kcp")]
+        "kcp",
+        #[cfg(feature = "command")]
+        "command",
+    ];
+    fn wire(wiring: &mut ::mcrt::ControllerBuilder<Self>) {
+        wiring
+            .for_kind(
+                ::mcrt::Watch::<<Self as ::mcrt::Reconciler>::Object>::new()
+                    .on(::mcrt::Place::Host),
+            );
+        wiring
+            .owns::<
+                Secret,
+            >(
+                ::mcrt::Watch::<::mcrt::__private::PartialObjectMeta<Secret>>::new()
+                    .on(::mcrt::Place::Host),
+            );
+        wiring
+            .owns_full::<
+                Service,
+            >(
+                ::mcrt::Watch::<Service>::new()
+                    .on(::mcrt::Place::Host)
+                    .predicate(::mcrt::predicate::generation),
+            );
+    }
+}
+impl ::mcrt::__private::Homed for TeamTokens {
+    type Place = ::mcrt::place::Host;
+}
+impl ::mcrt::__private::HasHost for TeamTokens {}
+impl ::mcrt::__private::CachedBy<TeamTokens, ::mcrt::place::Host> for ConfigMap {
+    type Stored = ConfigMap;
+}
+impl ::mcrt::__private::IndexableBy<TeamTokens> for ConfigMap {}
+impl ::mcrt::__private::CachedBy<TeamTokens, ::mcrt::place::Host> for Secret {
+    type Stored = ::mcrt::__private::PartialObjectMeta<Secret>;
+}
+impl ::mcrt::__private::IndexableBy<TeamTokens>
+for ::mcrt::__private::PartialObjectMeta<Secret> {}
+impl ::mcrt::__private::CachedBy<TeamTokens, ::mcrt::place::Host> for Service {
+    type Stored = Service;
+}
+impl ::mcrt::__private::IndexableBy<TeamTokens> for Service {}
+impl ::mcrt::__private::DeclaredBy<TeamTokens, ::mcrt::place::Host> for ConfigMap {}
+impl ::mcrt::__private::DeclaredBy<TeamTokens, ::mcrt::place::Host> for Secret {}
+impl ::mcrt::__private::DeclaredBy<TeamTokens, ::mcrt::place::Host> for Service {}
+const _: fn() = || {
+    fn owned<K: ::mcrt::__private::OwnedBy<O>, O>() {}
+    owned::<Secret, ConfigMap>();
+    owned::<Service, ConfigMap>();
+};

@@ -1,0 +1,211 @@
+//! What the server fills in and keeps when an object is written.
+
+use serde_json::{Map, Value, json};
+
+use crate::kinds::CRDS;
+use crate::lifecycle;
+use crate::object::{field_mut, meta_mut, new_uid, now, object_mut};
+use crate::secret;
+use crate::write::{Target, WriteOptions};
+
+/// Gives a new object its identity and its defaults.
+pub(crate) fn prepare_new(target: &Target, value: &mut Value) {
+    let metadata = meta_mut(value);
+    for field in [
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+        "selfLink",
+        "generation",
+    ] {
+        metadata.remove(field);
+    }
+    metadata.insert("uid".into(), new_uid().into());
+    metadata.insert("creationTimestamp".into(), now().into());
+    if target.kind.generation {
+        metadata.insert("generation".into(), 1.into());
+    }
+    if target.version.status {
+        object_mut(value).remove("status");
+    }
+    normalise(target, value);
+}
+
+/// What the server adds to a new object and nobody owns.
+pub(crate) fn complete_new(target: &Target, value: &mut Value) {
+    if target.kind.is_namespace() {
+        object_mut(value).insert("spec".into(), json!({"finalizers": ["kubernetes"]}));
+        object_mut(value).insert("status".into(), json!({"phase": "Active"}));
+    } else if target.kind.is_crd() {
+        let status = lifecycle::established(value);
+        object_mut(value).insert("status".into(), status);
+    }
+}
+
+/// Defaults that other parts of a cluster rely on.
+fn fill_defaults(target: &Target, value: &mut Value) {
+    match &*target.kind.id {
+        "namespaces" => {
+            let name = value["metadata"]["name"].clone();
+            let labels = object_mut(field_mut(field_mut(value, "metadata"), "labels"));
+            labels.insert("kubernetes.io/metadata.name".into(), name);
+        }
+        "secrets" => {
+            object_mut(value).entry("type").or_insert_with(|| "Opaque".into());
+        }
+        CRDS => {
+            let names = object_mut(field_mut(field_mut(value, "spec"), "names"));
+            let kind = names
+                .get("kind")
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+                .to_owned();
+            names
+                .entry("singular")
+                .or_insert_with(|| kind.to_lowercase().into());
+            names
+                .entry("listKind")
+                .or_insert_with(|| format!("{kind}List").into());
+            let spec = object_mut(field_mut(value, "spec"));
+            spec.entry("conversion")
+                .or_insert_with(|| json!({"strategy": "None"}));
+        }
+        _ => {}
+    }
+}
+
+/// Brings an object into the form in which it is stored.
+pub(crate) fn normalise(target: &Target, value: &mut Value) {
+    if &*target.kind.id == "secrets" {
+        secret::fold_string_data(value);
+    }
+    prune_nulls(target, value);
+    let metadata = meta_mut(value);
+    for field in ["labels", "annotations"] {
+        if metadata
+            .get(field)
+            .is_some_and(|map| map.as_object().is_none_or(Map::is_empty))
+        {
+            metadata.remove(field);
+        }
+    }
+    for field in ["finalizers", "ownerReferences"] {
+        if metadata
+            .get(field)
+            .is_some_and(|list| list.as_array().is_none_or(Vec::is_empty))
+        {
+            metadata.remove(field);
+        }
+    }
+    if target.kind.builtin {
+        // Typed maps that are empty are left out when they are encoded.
+        for field in ["data", "binaryData"] {
+            if value[field].as_object().is_some_and(Map::is_empty) {
+                object_mut(value).remove(field);
+            }
+        }
+    }
+    fill_defaults(target, value);
+}
+
+/// Drops null fields as decoding into a type does; what a custom resource says outside its metadata stays.
+pub(crate) fn prune_nulls(target: &Target, value: &mut Value) {
+    if target.kind.builtin {
+        prune(value);
+    } else {
+        prune(field_mut(value, "metadata"));
+    }
+}
+
+fn prune(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.retain(|_, field| !field.is_null());
+            fields.values_mut().for_each(prune);
+        }
+        Value::Array(items) => items.iter_mut().for_each(prune),
+        _ => {}
+    }
+}
+
+/// Metadata that only the server writes.
+const KEPT: [&str; 9] = [
+    "name",
+    "namespace",
+    "uid",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "generation",
+    "generateName",
+    "resourceVersion",
+];
+
+/// Puts back what a client cannot change: identity, lifecycle, and the half it did not address.
+pub(crate) fn keep_server_fields(target: &Target, before: &Value, value: &mut Value, options: &WriteOptions) {
+    if options.status {
+        let status = value.get("status").cloned();
+        let managed = value["metadata"].get("managedFields").cloned();
+        *value = before.clone();
+        match status {
+            Some(status) => object_mut(value).insert("status".into(), status),
+            None => object_mut(value).remove("status"),
+        };
+        if let (true, Some(managed)) = (options.apply, managed) {
+            meta_mut(value).insert("managedFields".into(), managed);
+        }
+        return;
+    }
+    if target.version.status {
+        match before.get("status") {
+            Some(status) => object_mut(value).insert("status".into(), status.clone()),
+            None => object_mut(value).remove("status"),
+        };
+    }
+    if target.kind.is_namespace() {
+        // The spec of a namespace is the hold on its content, which clients change by `finalize` only.
+        object_mut(value).insert("spec".into(), before["spec"].clone());
+    }
+    let reset = value["metadata"]["managedFields"] == json!([{}]);
+    let metadata = meta_mut(value);
+    let kept = KEPT
+        .iter()
+        .copied()
+        .chain((!options.apply && !reset).then_some("managedFields"));
+    for field in kept {
+        match before["metadata"].get(field) {
+            Some(known) => metadata.insert(field.into(), known.clone()),
+            None => metadata.remove(field),
+        };
+    }
+    if reset {
+        metadata.remove("managedFields");
+    }
+    metadata.remove("selfLink");
+}
+
+/// Whether two versions differ in nothing that makes a write. An apply that changes owners only is a write.
+pub(crate) fn same_content(before: &Value, after: &Value, applied: bool) -> bool {
+    if applied {
+        return before == after;
+    }
+    let stripped = |value: &Value| {
+        let mut value = value.clone();
+        meta_mut(&mut value).remove("managedFields");
+        value
+    };
+    before == after || stripped(before) == stripped(after)
+}
+
+/// Whether anything but metadata and, where it is a part of its own, status differs.
+pub(crate) fn desired_differs(target: &Target, before: &Value, after: &Value) -> bool {
+    let desired = |value: &Value| {
+        let mut value = value.clone();
+        let fields = object_mut(&mut value);
+        fields.remove("metadata");
+        if target.version.status || target.kind.builtin {
+            fields.remove("status");
+        }
+        value
+    };
+    desired(before) != desired(after)
+}

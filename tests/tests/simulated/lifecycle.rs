@@ -1,0 +1,447 @@
+//! Clusters that join, leave and are replaced; managers that stop: everything living works, nothing is left behind.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use mcrt::{Action, Cluster, Epoch};
+use mcrt_sim::Server;
+use mcrt_tests::{
+    random::Random,
+    simulated::{Call, Recorder, Running, Sims, alive_tasks, config, name, nothing_left},
+};
+use parking_lot::Mutex;
+use tokio::time::{Instant, sleep};
+
+const GRACE: Duration = Duration::from_secs(3);
+const HOUR: Duration = Duration::from_secs(3600);
+
+/// Ends in its own time: at once, late, when asked and a while after, or never by itself.
+async fn stop_somehow(call: Call<ConfigMap, false>, random: Arc<Mutex<Random>>) -> mcrt::Result<Action> {
+    let (way, time) = {
+        let mut random = random.lock();
+        (random.below(4), random.millis(2_000))
+    };
+    match way {
+        0 => {}
+        1 => sleep(time).await,
+        2 => {
+            call.cx.cancelled().await;
+            sleep(time).await;
+        }
+        _ => sleep(HOUR).await,
+    }
+    Ok(Action::requeue(HOUR))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_thousand_random_joins_leaves_and_replacements_leave_the_living_at_work_and_nothing_else() {
+    let mut random = Random::new();
+    let calm = Arc::new(AtomicBool::new(false));
+    let ways = Arc::new(Mutex::new(Random::seeded(random.next())));
+    let seen = Recorder::default().doing({
+        let calm = calm.clone();
+        move |call| {
+            let (calm, ways) = (calm.load(Relaxed), ways.clone());
+            async move {
+                match calm {
+                    true => Ok(Action::await_change()),
+                    false => stop_somehow(call, ways).await,
+                }
+            }
+        }
+    });
+    let sims = Sims::of([]);
+    let setup = sims.manager().settings(|settings| settings.grace = GRACE);
+    setup
+        .controller(seen.controller("churn"))
+        .run(async |running| {
+            // What the manager itself runs is there by then.
+            sleep(Duration::from_secs(1)).await;
+            let before = alive_tasks();
+            let mut lives = Lives::default();
+            for _ in 0..1_000 {
+                change_something(running, &mut random);
+                lives.note(running);
+                if random.percent(70) {
+                    sleep(random.millis(400)).await;
+                }
+            }
+            calm.store(true, Relaxed);
+            the_living_work(running, &seen).await;
+            lives.the_dead_hold_nothing(running).await;
+            for server in sims.servers() {
+                sims.leave(server.name());
+            }
+            lives.the_dead_hold_nothing(running).await;
+            running
+                .until("every task has ended", async || match alive_tasks() {
+                    tasks if tasks <= before => Ok(()),
+                    tasks => Err(format!("{tasks} tasks, {before} before")),
+                })
+                .await;
+            let queue = running.controller("churn").queue();
+            assert_eq!(
+                (queue.lanes, queue.ready, queue.delayed, queue.running),
+                (0, 0, 0, 0)
+            );
+        })
+        .await;
+    assert_eq!(seen.most_at_once(), 1, "two lives of one name overlapped");
+}
+
+fn change_something(running: &Running<'_>, random: &mut Random) {
+    let member = *random.choose(&["a", "b", "c", "d", "e", "f"]);
+    let present = running
+        .sims
+        .servers()
+        .iter()
+        .any(|server| server.name() == member);
+    match random.below(10) {
+        0..4 if present => drop(running.sims.leave(member)),
+        4..6 if present => drop(
+            running
+                .sims
+                .server(member)
+                .create(config(&format!("late-{}", random.below(50)))),
+        ),
+        _ => {
+            let server = Server::new(member);
+            for object in 0..random.below(4) {
+                server.create(config(&format!("early-{object}"))).unwrap();
+            }
+            running.sims.put(&server);
+        }
+    }
+}
+
+async fn the_living_work(running: &Running<'_>, seen: &Recorder) {
+    for server in running.sims.servers() {
+        server.create(config("last")).unwrap();
+    }
+    for server in running.sims.servers() {
+        let uid = server.get("v1", "ConfigMap", Some("default"), "last").unwrap()["metadata"]["uid"].clone();
+        running
+            .until("a new object is reconciled in every living cluster", async || {
+                let runs = seen.of(server.name(), "last");
+                let found = runs.iter().any(|run| uid == run.uid);
+                found
+                    .then_some(())
+                    .ok_or_else(|| format!("not in {}", server.name()))
+            })
+            .await;
+    }
+}
+
+/// Every life that was ever engaged.
+#[derive(Default)]
+struct Lives(Vec<Cluster>);
+
+impl Lives {
+    fn note(&mut self, running: &Running<'_>) {
+        for cluster in running.handle.fleet().clusters() {
+            if !self.0.contains(&cluster) {
+                self.0.push(cluster);
+            }
+        }
+    }
+
+    async fn the_dead_hold_nothing(&self, running: &Running<'_>) {
+        let alive = |cluster: &Cluster| running.handle.fleet().get(cluster.name()).as_ref() == Some(cluster);
+        let living: Vec<_> = running
+            .sims
+            .servers()
+            .iter()
+            .map(|server| server.uid().to_owned())
+            .collect();
+        running
+            .until("what has left holds nothing", async || {
+                if let Some(dead) = self.0.iter().find(|it| !alive(it) && it.connection_tasks() > 0) {
+                    return Err(format!("{dead:?} has connection tasks"));
+                }
+                let servers = running.sims.all();
+                let mut dead = servers
+                    .iter()
+                    .filter(|server| !living.iter().any(|uid| uid == server.uid()));
+                match dead.find(|server| server.counters().open_requests > 0) {
+                    Some(server) => Err(format!("{server:?} is still asked")),
+                    None => Ok(()),
+                }
+            })
+            .await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cluster_that_leaves_takes_its_ten_thousand_delayed_keys_with_it() {
+    let sims = Sims::of(["a"]);
+    for object in 0..10_000 {
+        sims.server("a")
+            .create(config(&format!("object-{object}")))
+            .unwrap();
+    }
+    let seen: Recorder = Recorder::default().doing(|_| async { Ok(Action::requeue(HOUR)) });
+    sims.manager()
+        .controller(seen.controller("patient"))
+        .run(async |running| {
+            let queue = || running.controller("patient").queue();
+            let holds = async |keys: usize, lanes: usize| {
+                running
+                    .until("the keys are as many as expected", async || {
+                        let queue = queue();
+                        let found = (queue.delayed, queue.ready + queue.running, queue.lanes);
+                        if found == (keys, 0, lanes) {
+                            Ok(())
+                        } else {
+                            Err(format!("{queue:?}"))
+                        }
+                    })
+                    .await;
+            };
+            holds(10_000, 1).await;
+            let full = queue().heap_bytes;
+            sims.leave("a");
+            holds(0, 0).await;
+            assert!(
+                queue().heap_bytes < full / 4,
+                "{} of {full} bytes are kept",
+                queue().heap_bytes
+            );
+            let server = Server::new("a");
+            for object in 0..3 {
+                server.create(config(&format!("object-{object}"))).unwrap();
+            }
+            seen.forget();
+            sims.put(&server);
+            holds(3, 1).await;
+            assert_eq!(seen.runs().len(), 3, "{seen:?}");
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_cluster_of_the_same_name_starts_from_nothing() {
+    let sims = Sims::of(["a"]);
+    let old = sims.server("a");
+    old.create(config("only-old")).unwrap();
+    old.create(config("both")).unwrap();
+    let stores = Arc::new(Mutex::new(Vec::<(Epoch, Vec<String>)>::new()));
+    let seen = Recorder::default().doing({
+        let stores = stores.clone();
+        move |call: Call<ConfigMap, false>| {
+            let objects = call.cx.store::<ConfigMap>().list();
+            let names = objects
+                .iter()
+                .filter_map(|object| object.metadata.name.clone())
+                .collect();
+            stores.lock().push((call.cx.cluster().epoch(), names));
+            async { Ok(Action::requeue(HOUR)) }
+        }
+    });
+    sims.manager()
+        .controller(seen.controller("names"))
+        .run(async |running| {
+            running.settled().await;
+            let before = running.cluster("a").epoch();
+            seen.forget();
+            let new = Server::new("a");
+            let both = new.create(config("both")).unwrap();
+            sims.put(&new);
+            running
+                .until("the new life is reconciled", async || seen.expect("a", "both", 1))
+                .await;
+            assert_ne!(running.cluster("a").epoch(), before);
+            assert_eq!(
+                seen.of("a", "both")[0].uid,
+                both["metadata"]["uid"].as_str().unwrap()
+            );
+            assert_eq!(old.counters().open_requests, 0, "the old server is still asked");
+            let stores = stores.lock();
+            let mixed = stores
+                .iter()
+                .find(|(epoch, names)| *epoch != before && names.iter().any(|name| name == "only-old"));
+            assert_eq!(mixed, None);
+            assert_eq!(running.controller("names").queue().delayed, 1);
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cluster_may_come_and_go_many_times_while_it_lists_slowly() {
+    let sims = Sims::of(["b"]);
+    let seen: Recorder = Recorder::default();
+    sims.manager()
+        .controller(seen.controller("seen"))
+        .run(async |running| {
+            for round in 0..200_u64 {
+                let server = Server::new("a");
+                server.create(config("first")).unwrap();
+                server.hook(|request| match request.verb() {
+                    mcrt_sim::Verb::List => mcrt_sim::Verdict::Delay(Duration::from_millis(100)),
+                    _ => mcrt_sim::Verdict::Pass,
+                });
+                sims.put(&server);
+                sleep(Duration::from_millis(round % 130)).await;
+                let asked = Instant::now();
+                sims.leave("a");
+                running
+                    .within(Duration::from_secs(5), "it has left", async || {
+                        let open = server.counters().open_requests;
+                        let known = running.handle.fleet().get(&name("a"));
+                        if open == 0 && known.is_none() {
+                            Ok(())
+                        } else {
+                            Err(format!("{open} open, {known:?}"))
+                        }
+                    })
+                    .await;
+                assert!(asked.elapsed() < Duration::from_secs(5));
+            }
+            sims.join("a").create(config("last")).unwrap();
+            running
+                .until("it works at last", async || seen.expect("a", "last", 1))
+                .await;
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_running_reconcile_gets_the_grace_period_and_no_more() {
+    let sims = Sims::of(["a"]);
+    for object in ["quick", "asked", "endless"] {
+        sims.server("a").create(config(object)).unwrap();
+    }
+    let finished = Arc::new(Mutex::new(Vec::new()));
+    let seen = Recorder::default().doing({
+        let finished = finished.clone();
+        move |call: Call<ConfigMap, false>| {
+            let finished = finished.clone();
+            async move {
+                match call.name() {
+                    "quick" => sleep(Duration::from_secs(2)).await,
+                    "asked" => call.cx.cancelled().await,
+                    _ => sleep(HOUR).await,
+                }
+                finished.lock().push(call.name().to_owned());
+                Ok(Action::await_change())
+            }
+        }
+    });
+    let mut stopped = None;
+    sims.manager()
+        .settings(|settings| settings.grace = GRACE)
+        .controller(seen.controller("slow"))
+        .run(async |running| {
+            let all_run = async || match seen.runs().len() {
+                3 => Ok(()),
+                runs => Err(format!("{runs} run")),
+            };
+            running.until("all three run", all_run).await;
+            stopped = Some(Instant::now());
+        })
+        .await;
+    let stopped = stopped.expect("the test ran");
+    assert_eq!(*finished.lock(), ["asked", "quick"]);
+    let end = |object| seen.of("a", object)[0].ended.expect("it was joined") - stopped;
+    assert!(
+        end("asked") < Duration::from_millis(100),
+        "it is told at once: {:?}",
+        end("asked")
+    );
+    assert!(
+        end("endless") >= GRACE && end("endless") < GRACE * 2,
+        "{:?}",
+        end("endless")
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cluster_that_leaves_gives_its_running_reconciles_the_grace_period() {
+    let sims = Sims::of(["a", "b"]);
+    for member in ["a", "b"] {
+        sims.server(member).create(config("endless")).unwrap();
+    }
+    let seen: Recorder = Recorder::default().doing(|call| async move {
+        if call.cluster() == "a" {
+            sleep(HOUR).await;
+        }
+        Ok(Action::await_change())
+    });
+    sims.manager()
+        .settings(|settings| settings.grace = GRACE)
+        .controller(seen.controller("slow"))
+        .run(async |running| {
+            running
+                .until("it runs", async || seen.expect("a", "endless", 1))
+                .await;
+            let asked = Instant::now();
+            let left = sims.leave("a").expect("a member");
+            running
+                .until("nothing of it runs", async || {
+                    match seen.of("a", "endless")[0].ended {
+                        Some(_) if left.counters().open_requests == 0 => Ok(()),
+                        ended => Err(format!("ended: {ended:?}")),
+                    }
+                })
+                .await;
+            let took = seen.of("a", "endless")[0].ended.expect("it ended") - asked;
+            assert!(took >= GRACE && took < GRACE + Duration::from_secs(1), "{took:?}");
+            sims.server("b").create(config("other")).unwrap();
+            running
+                .until("the other cluster works", async || seen.expect("b", "other", 1))
+                .await;
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_manager_that_is_dropped_while_it_runs_leaves_nothing() {
+    let sims = Sims::of(["a", "b", "c"]);
+    for server in sims.servers() {
+        server.create(config("endless")).unwrap();
+    }
+    let tasks = alive_tasks();
+    let seen: Recorder = Recorder::default().doing(|_| async {
+        sleep(HOUR).await;
+        Ok(Action::await_change())
+    });
+    let setup = sims
+        .manager()
+        .settings(|settings| settings.grace = Duration::from_millis(100));
+    let manager = setup.controller(seen.controller("endless")).build().unwrap();
+    let running = tokio::spawn(manager.run(std::future::pending()));
+    mcrt_tests::eventually(Duration::from_secs(60), "all run", async || {
+        match seen.runs().len() {
+            3 => Ok(()),
+            runs => Err(format!("{runs} run")),
+        }
+    })
+    .await;
+    running.abort();
+    drop(running);
+    nothing_left(&sims, tasks).await;
+    assert!(
+        seen.runs().iter().all(|run| run.ended.is_some()),
+        "{:?}",
+        seen.runs()
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_manager_that_never_runs_leaves_nothing() {
+    let sims = Sims::of(["a"]);
+    let tasks = alive_tasks();
+    let seen: Recorder = Recorder::default();
+    drop(
+        sims.manager()
+            .controller(seen.controller("idle"))
+            .build()
+            .unwrap(),
+    );
+    nothing_left(&sims, tasks).await;
+}

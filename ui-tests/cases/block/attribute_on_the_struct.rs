@@ -1,0 +1,6 @@
+use mcrt::reconciler;
+
+#[reconciler]
+struct Copier;
+
+fn main() {}

@@ -1,0 +1,6 @@
+use mcrt::reconcile;
+
+#[reconcile]
+async fn reconcile() {}
+
+fn main() {}

@@ -1,0 +1,34 @@
+use k8s_openapi::api::core::v1::ConfigMap;
+use mcrt::{Action, Context, multicluster_controller, reconciler};
+use std::sync::Arc;
+
+#[multicluster_controller(for = ConfigMap)]
+struct Copier;
+
+#[reconciler]
+impl Copier {
+    #[reconcile]
+    async fn reconcile(&self, config: Arc<ConfigMap>, cx: Context<Self>) -> mcrt::Result<Action> {
+        drop((config, cx.index(Other::BY_TEAM)));
+        Ok(Action::await_change())
+    }
+}
+
+#[multicluster_controller(for = ConfigMap)]
+struct Other;
+
+#[reconciler]
+impl Other {
+    #[reconcile]
+    async fn reconcile(&self, config: Arc<ConfigMap>, cx: Context<Self>) -> mcrt::Result<Action> {
+        drop((config, cx));
+        Ok(Action::await_change())
+    }
+
+    #[index]
+    fn by_team(config: &ConfigMap) -> Option<String> {
+        config.metadata.name.clone()
+    }
+}
+
+fn main() {}
