@@ -99,7 +99,7 @@ impl Caches {
     /// The one cache of a scope, created idle if it is not there. Its writer task belongs to these caches. Must be
     /// called inside a tokio runtime.
     pub fn open<K: Cacheable>(&self, scope: WatchScope, kind: K::DynamicType) -> Cache<K> {
-        let scope = scope.normalised();
+        let scope = scope.of::<K>();
         let mut registry = self.registry.lock();
         let key = (TypeId::of::<K>(), scope.clone());
         let known = registry

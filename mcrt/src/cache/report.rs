@@ -25,13 +25,13 @@ impl<K> Shared<K> {
             _ if again => debug!(%cluster, %scope, %failure, "the watch still fails"),
             Kind::Absent => info!(%cluster, %scope, "the kind is not served: asking again now and then"),
             Kind::Forbidden => {
-                warn!(%cluster, %scope, %failure, "the watch is forbidden: asking again now and then")
+                warn!(%cluster, %scope, %failure, "the watch is forbidden: asking again now and then");
             }
             Kind::Expired => {
-                info!(%cluster, %scope, %failure, "the version of the watch is gone: listing again")
+                info!(%cluster, %scope, %failure, "the version of the watch is gone: listing again");
             }
             Kind::Silent | Kind::Other => warn!(%cluster, %scope, %failure, "the watch fails: trying again"),
-        };
+        }
     }
 
     pub(super) fn say_recovered(&self) {

@@ -14,7 +14,7 @@ pub struct WatchScope {
     pub labels: Option<String>,
     /// A field selector.
     pub fields: Option<String>,
-    /// Whether only the metadata of each object is fetched and kept.
+    /// Whether only the metadata of each object is fetched and kept. A cache sets it from the type that it holds.
     pub metadata_only: bool,
 }
 
@@ -30,8 +30,10 @@ impl WatchScope {
         }
     }
 
-    /// The same scope whatever the order and repetition in which its namespaces were written.
-    pub(super) fn normalised(mut self) -> Self {
+    /// The same scope whatever the order and repetition in which its namespaces were written; the form is that of
+    /// the type that holds the objects.
+    pub(super) fn of<K: Resource>(mut self) -> Self {
+        self.metadata_only = K::metadata_api();
         self.namespaces.sort_unstable();
         self.namespaces.dedup();
         self

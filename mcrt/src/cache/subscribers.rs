@@ -13,7 +13,8 @@ use std::{
 };
 use tokio::sync::mpsc::UnboundedSender;
 
-/// A sink's place in a cache. Dropping it detaches the sink: it gets no further delta.
+/// A sink's place in a cache. Dropping it detaches the sink: no further delta is begun; one that the writer is just
+/// handing over on another thread ends.
 #[must_use = "a subscription that is dropped is over"]
 pub struct Subscription {
     live: Arc<AtomicBool>,

@@ -155,7 +155,7 @@ impl<K: Cacheable> Writer<K> {
             Fed::Event(Event::Apply(object)) => self.put(stream, object, Origin::Watch),
             Fed::Event(Event::Delete(object)) => self.delete(&object),
             Fed::Opened => self.recovers(stream, StreamStatus::opened),
-            Fed::Failed(failure) => self.failed(stream, failure),
+            Fed::Failed(failure) => self.failed(stream, &failure),
         }
     }
 
@@ -230,10 +230,10 @@ impl<K: Cacheable> Writer<K> {
         self.publish();
     }
 
-    fn failed(&mut self, stream: usize, failure: Failure) {
+    fn failed(&mut self, stream: usize, failure: &Failure) {
         let same_within = self.source.settings.retry_after.saturating_mul(3);
-        let again = self.streams[stream].fails(&failure, same_within);
-        self.shared.say_failure(&failure, again);
+        let again = self.streams[stream].fails(failure, same_within);
+        self.shared.say_failure(failure, again);
         self.publish();
     }
 

@@ -3,8 +3,9 @@ use super::{LaunchArgs, LogFormat};
 use std::io::IsTerminal;
 use tracing_subscriber::EnvFilter;
 
-/// Responses that kube cannot decode are logged whole by this target: bodies of Secrets among them.
-const LOGS_BODIES: &str = "kube_client";
+/// Off unless named: kube's client logs responses that it cannot decode whole, bodies of Secrets among them, and its
+/// watcher repeats with every attempt what the cache says once.
+const OFF: [&str; 2] = ["kube_client", "kube_runtime"];
 
 /// Installs the subscriber, unless the program has one.
 pub(super) fn init(args: &LaunchArgs) {
@@ -21,16 +22,11 @@ pub(super) fn init(args: &LaunchArgs) {
     }
 }
 
-/// The wanted filter, without the target that logs bodies unless that is asked for by name.
+/// The wanted filter, without the targets that are off unless it names them.
 fn filter(wanted: &str) -> EnvFilter {
-    let filter = EnvFilter::builder().parse_lossy(wanted);
-    if wanted.contains(LOGS_BODIES) {
-        return filter;
-    }
-    match format!("{LOGS_BODIES}=off").parse() {
-        Ok(directive) => filter.add_directive(directive),
-        Err(_) => filter,
-    }
+    let unnamed = OFF.iter().filter(|target| !wanted.contains(**target));
+    let directives = unnamed.filter_map(|target| format!("{target}=off").parse().ok());
+    directives.fold(EnvFilter::builder().parse_lossy(wanted), EnvFilter::add_directive)
 }
 
 #[cfg(test)]

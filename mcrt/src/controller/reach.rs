@@ -1,7 +1,7 @@
 //! Reads and writes in one cluster, of the kinds declared there.
 use super::{context::Inner, engagement::Engagement};
 use crate::{
-    __private::{CachedBy, DeclaredBy},
+    __private::{CachedBy, DeclaredBy, Scoped},
     Error, Result,
     cache::{Cacheable, Store},
     cluster::ObjectKey,
@@ -36,7 +36,7 @@ impl<K> ApiKind for K where
 }
 
 /// Whether objects of a kind live in namespaces.
-pub trait ApiScope: Sized {
+pub trait ApiScope: Scoped + Sized {
     /// The API of a kind of this scope, within the namespace where that means something.
     fn api<K: Resource<Scope = Self>>(
         client: Client,

@@ -94,22 +94,13 @@ impl<R: Reconciler<Object: Cacheable>> Runtime<R> {
     }
 
     async fn process(self: Arc<Self>, item: Item<ObjectKey>, stop: CancellationToken) {
-        let (home, target, attaching) = {
+        let (home, target) = {
             let engaged = self.shared.engaged.read();
-            let attaching = engaged.is_published(item.home()) && engaged.is_published(item.target());
-            (
-                engaged.engagement(item.home()),
-                engaged.engagement(item.target()),
-                attaching,
-            )
+            (engaged.engagement(item.home()), engaged.engagement(item.target()))
         };
         let (Some(home), Some(target)) = (home, target) else {
-            // One of them is being attached, or has left since: then its purge has dropped the key.
-            item.done(if attaching {
-                Outcome::Requeue(HOME_UNSYNCED)
-            } else {
-                Outcome::GiveUp
-            });
+            let outcome = self.without_engagement(&item);
+            item.done(outcome);
             return;
         };
         let span = tracing::info_span!(
@@ -122,6 +113,17 @@ impl<R: Reconciler<Object: Cacheable>> Runtime<R> {
         );
         let outcome = self.attempt(&item, home, target, stop).instrument(span).await;
         item.done(outcome);
+    }
+
+    /// One of the item's clusters is being attached: the item waits. Or it has left since: its purge has dropped
+    /// the key.
+    fn without_engagement(&self, item: &Item<ObjectKey>) -> Outcome {
+        let engaged = self.shared.engaged.read();
+        if engaged.is_published(item.home()) && engaged.is_published(item.target()) {
+            Outcome::Requeue(HOME_UNSYNCED)
+        } else {
+            Outcome::GiveUp
+        }
     }
 
     async fn attempt(

@@ -65,15 +65,17 @@ impl Shared {
         let owners = meta.owner_references.iter().flatten();
         owners
             .filter(|owner| owner.kind == self.kind.kind && group(&owner.api_version) == self.kind.group)
-            .map(|owner| ObjectKey {
-                // A cluster-scoped owner has one key, wherever what it owns lives.
-                namespace: meta
-                    .namespace
-                    .as_deref()
-                    .filter(|_| self.namespaced != Some(false))
-                    .map(Arc::from),
-                name: Arc::from(owner.name.as_str()),
-            })
+            .flat_map(|owner| self.owner_keys(&owner.name, meta.namespace.as_deref()))
+    }
+
+    /// A cluster-scoped owner has one key, wherever what it owns lives. Where only the server knows the owner's
+    /// scope, both keys are worth a look: one of them names nothing.
+    fn owner_keys(&self, name: &str, namespace: Option<&str>) -> impl Iterator<Item = ObjectKey> + use<> {
+        let name: Arc<str> = Arc::from(name);
+        let namespaced = namespace.filter(|_| self.namespaced != Some(false));
+        let namespaced = namespaced.map(|namespace| ObjectKey::namespaced(namespace, name.clone()));
+        let clusters = (self.namespaced != Some(true)).then(|| ObjectKey::cluster_scoped(name));
+        namespaced.into_iter().chain(clusters)
     }
 
     /// This controller's engagement of the host.

@@ -12,7 +12,9 @@ use std::{
 use futures::future::BoxFuture;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Resource;
-use mcrt::{Action, Cacheable, Context, Controller, ControllerBuilder, Epoch, HandWired, Reconciler, Watch};
+use mcrt::{
+    Action, ApiKind, Cacheable, Context, Controller, ControllerBuilder, Epoch, HandWired, Reconciler, Watch,
+};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
@@ -54,7 +56,7 @@ pub struct Run {
 }
 
 /// One call of a reconciler, for the function that does its work.
-pub struct Call<T: Send + Sync + 'static, const GONE: bool> {
+pub struct Call<T: Send + Sync + 'static = ConfigMap, const GONE: bool = false> {
     /// The object.
     pub object: Arc<T>,
     /// What it can reach.
@@ -214,10 +216,10 @@ impl<T: Cacheable, const GONE: bool> Recorder<T, GONE> {
     /// Wiring with this reconciler's kind: the fixtures' objects in every cluster.
     pub fn wiring(&self, name: &str) -> ControllerBuilder<Self>
     where
-        T: Resource<DynamicType = ()>,
+        T: ApiKind,
     {
         let mut wiring = ControllerBuilder::new(name);
-        wiring.for_kind_with((), Watch::new().labels(LABEL));
+        wiring.for_kind(Watch::new().labels(LABEL));
         wiring
     }
 
@@ -227,7 +229,7 @@ impl<T: Cacheable, const GONE: bool> Recorder<T, GONE> {
     /// Never: the wiring is complete.
     pub fn controller(&self, name: &str) -> Controller
     where
-        T: Resource<DynamicType = ()>,
+        T: ApiKind,
     {
         self.build(self.wiring(name))
     }

@@ -22,7 +22,7 @@ const GRACE: Duration = Duration::from_secs(3);
 const HOUR: Duration = Duration::from_secs(3600);
 
 /// Ends in its own time: at once, late, when asked and a while after, or never by itself.
-async fn stop_somehow(call: Call<ConfigMap, false>, random: Arc<Mutex<Random>>) -> mcrt::Result<Action> {
+async fn stop_somehow(call: Call, random: Arc<Mutex<Random>>) -> mcrt::Result<Action> {
     let (way, time) = {
         let mut random = random.lock();
         (random.below(4), random.millis(2_000))
@@ -233,7 +233,7 @@ async fn another_cluster_of_the_same_name_starts_from_nothing() {
     let stores = Arc::new(Mutex::new(Vec::<(Epoch, Vec<String>)>::new()));
     let seen = Recorder::default().doing({
         let stores = stores.clone();
-        move |call: Call<ConfigMap, false>| {
+        move |call: Call| {
             let objects = call.cx.store::<ConfigMap>().list();
             let names = objects
                 .iter()
@@ -319,7 +319,7 @@ async fn a_running_reconcile_gets_the_grace_period_and_no_more() {
     let finished = Arc::new(Mutex::new(Vec::new()));
     let seen = Recorder::default().doing({
         let finished = finished.clone();
-        move |call: Call<ConfigMap, false>| {
+        move |call: Call| {
             let finished = finished.clone();
             async move {
                 match call.name() {

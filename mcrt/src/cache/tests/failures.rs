@@ -10,8 +10,8 @@ async fn failing_lists_are_spaced_out() {
     let cache = caches.open::<ConfigMap>(scope(), ());
     cache.start();
     tokio::time::sleep(Duration::from_mins(5)).await;
-    println!("LISTS {}", server.lists());
-    assert!((5..=16).contains(&server.lists()), "{} lists", server.lists());
+    // 0.8 s doubled up to 30 s gives 15 attempts at most; jitter makes them fewer.
+    assert!((5..=15).contains(&server.lists()), "{} lists", server.lists());
     assert_eq!(cache.store().state(), WatchState::Syncing);
     assert!(!cache.store().is_synced());
     server.rule(|_| Verdict::Pass);

@@ -97,3 +97,33 @@ async fn a_subscriber_that_is_told_of_a_change_finds_it_in_the_index() {
     assert_eq!(*looks.2.lock(), [1, 2, 1]);
     caches.close().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reader_never_finds_an_object_under_a_value_that_it_does_not_have() {
+    let server = Server::with(&["x/a", "x/b", "x/c"]);
+    let caches = caches(&server);
+    let cache = caches.open::<ConfigMap>(scope(), ());
+    let index = by_team(&cache).await;
+    cache.start();
+    synced(&cache).await;
+    let writing = tokio::task::spawn_blocking({
+        let server = server.clone();
+        move || {
+            for n in 0..600 {
+                server.put(["x/a", "x/b", "x/c"][n % 3], ["1", "2"][n % 2]);
+            }
+        }
+    });
+    let mut found = 0;
+    while !writing.is_finished() {
+        for team in ["1", "2"] {
+            let objects = cache.store().by_index(&index, &team.to_owned());
+            assert!(objects.iter().all(|object| object.labels()["team"] == team));
+            found += objects.len();
+        }
+        tokio::task::yield_now().await;
+    }
+    assert!(found > 0);
+    writing.await.unwrap();
+    caches.close().await;
+}

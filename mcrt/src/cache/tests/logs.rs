@@ -1,13 +1,24 @@
 //! What operators read.
 use super::{server::watches, *};
 use mcrt_sim::Verdict;
-use tracing::{Event, Level, Metadata, Subscriber, field, span};
+use std::{fmt::Write, sync::OnceLock};
+use tracing::{Dispatch, Event, Level, Metadata, Subscriber, field, span, subscriber::DefaultGuard};
 
 /// Writes down what this crate logs at info and above, with all its fields.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<(Level, String)>>>);
 
 impl Log {
+    /// With one subscriber alone, tracing asks whichever thread meets a log line first, here often one of another
+    /// test that has none, and never asks again. A second one that stays makes it ask all of them.
+    fn of_this_thread() -> (Self, DefaultGuard) {
+        static STAYS: OnceLock<Dispatch> = OnceLock::new();
+        STAYS.get_or_init(|| Dispatch::new(Self::default()));
+        let log = Self::default();
+        let guard = tracing::subscriber::set_default(log.clone());
+        (log, guard)
+    }
+
     fn take(&self) -> Vec<(Level, String)> {
         std::mem::take(&mut *self.0.lock())
     }
@@ -21,7 +32,7 @@ impl Subscriber for Log {
         struct Text(String);
         impl field::Visit for Text {
             fn record_debug(&mut self, _: &field::Field, value: &dyn std::fmt::Debug) {
-                self.0 += &format!("{value:?}; ");
+                write!(self.0, "{value:?}; ").unwrap();
             }
         }
         let mut text = Text(String::new());
@@ -43,8 +54,7 @@ fn levels(told: &[(Level, String)]) -> Vec<Level> {
 
 #[tokio::test(start_paused = true)]
 async fn a_failure_is_said_once_however_often_it_repeats_and_each_change_of_it_once() {
-    let log = Log::default();
-    let _guard = tracing::subscriber::set_default(log.clone());
+    let (log, _guard) = Log::of_this_thread();
     let server = Server::with(&["x/a"]);
     let caches = caches(&server);
     let cache = caches.open::<ConfigMap>(scope(), ());
@@ -69,8 +79,7 @@ async fn a_failure_is_said_once_however_often_it_repeats_and_each_change_of_it_o
 
 #[tokio::test(start_paused = true)]
 async fn a_watch_that_flaps_is_said_once() {
-    let log = Log::default();
-    let _guard = tracing::subscriber::set_default(log.clone());
+    let (log, _guard) = Log::of_this_thread();
     let server = Server::with(&["x/a"]);
     let caches = caches(&server);
     let (cache, ..) = recorded(&caches).await;
@@ -95,8 +104,7 @@ async fn a_watch_that_flaps_is_said_once() {
 
 #[tokio::test(start_paused = true)]
 async fn a_panic_is_said_with_its_cluster_kind_and_object() {
-    let log = Log::default();
-    let _guard = tracing::subscriber::set_default(log.clone());
+    let (log, _guard) = Log::of_this_thread();
     let server = Server::with(&["x/bad"]);
     let caches = caches(&server);
     let cache = caches.open::<ConfigMap>(scope(), ());

@@ -1,7 +1,7 @@
 //! Lists, and lists again: nothing lost, nothing twice, nothing said that did not change.
 use super::{server::watches, *};
-use kube::core::PartialObjectMeta;
-use mcrt_sim::Verdict;
+use kube::core::{DynamicObject, PartialObjectMeta};
+use mcrt_sim::{RequestInfo, Verdict};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 #[tokio::test(start_paused = true)]
@@ -146,14 +146,18 @@ async fn a_server_that_refuses_every_watch_as_gone_is_listed_ever_more_slowly() 
 async fn a_list_of_many_pages_with_one_that_fails_is_complete_and_tells_each_object_once() {
     let server = Server::new();
     let keys: Vec<_> = (0..1203).map(|n| format!("x/o{n:04}")).collect();
-    keys.iter().for_each(|key| server.put(key, "1"));
+    for key in &keys {
+        server.put(key, "1");
+    }
     let pages = AtomicUsize::new(0);
-    server.rule(
-        move |call| match watches(call) || pages.fetch_add(1, SeqCst) != 1 {
-            true => Verdict::Pass,
-            false => Verdict::fail(500),
-        },
-    );
+    server.rule(move |call| {
+        let second_page = !watches(call) && pages.fetch_add(1, SeqCst) == 1;
+        if second_page {
+            Verdict::fail(500)
+        } else {
+            Verdict::Pass
+        }
+    });
     let caches = caches(&server);
     let (cache, recorder, _subscription) = recorded(&caches).await;
     assert_eq!(cache.store().len(), 1203);
@@ -224,5 +228,27 @@ async fn managed_fields_are_never_stored() {
             .iter()
             .all(|object| object.metadata.managed_fields.is_none())
     );
+    assert_eq!(server.count(RequestInfo::metadata_only), 2);
+    caches.close().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_kind_known_at_run_time_only_is_cached_like_any_other() {
+    let server = Server::with(&["x/a", "y/a"]);
+    let caches = caches(&server);
+    let scope = WatchScope {
+        namespaces: vec!["x".into()],
+        ..scope()
+    };
+    let kind = scope.resource.clone();
+    let cache = caches.open::<DynamicObject>(scope, kind);
+    cache.start();
+    synced(&cache).await;
+    until("a watch", || server.open_watches() == 1).await;
+    server.put("x/b", "1");
+    until("the event", || cache.store().len() == 2).await;
+    let object = cache.store().get(&key("x/a")).unwrap();
+    assert_eq!(object.data["data"]["value"], "1");
+    assert_eq!(object.metadata.managed_fields, None);
     caches.close().await;
 }

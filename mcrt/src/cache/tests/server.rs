@@ -48,7 +48,9 @@ impl Server {
     /// A server that holds these objects, each `namespace/name`.
     pub(super) fn with(keys: &[&str]) -> Self {
         let server = Self::new();
-        keys.iter().for_each(|key| server.put(key, "1"));
+        for key in keys {
+            server.put(key, "1");
+        }
         server
     }
 

@@ -83,3 +83,21 @@ async fn a_sink_that_panics_loses_that_delta_and_nobody_else_does() {
     assert_eq!(cache.stats().panics, 1);
     caches.close().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_thousand_subscribers_that_come_and_go_leave_nothing_behind() {
+    let server = Server::with(&["x/a"]);
+    let caches = caches(&server);
+    let (cache, first, _subscription) = recorded(&caches).await;
+    until("a watch", || server.open_watches() == 1).await;
+    let crowd = Arc::new(Recorder::default());
+    for _ in 0..1000 {
+        drop(cache.subscribe(crowd.clone()).await);
+    }
+    until("the sinks are let go", || Arc::strong_count(&crowd) == 1).await;
+    crowd.take();
+    server.put("x/b", "1");
+    until("the delta", || first.len() == 3).await;
+    assert!(crowd.take().is_empty());
+    caches.close().await;
+}
