@@ -29,6 +29,7 @@ impl ::facade::runtime::MulticlusterController for TeamTokens {
         #[cfg(feature = "command")]
         "command",
     ];
+    #[allow(clippy::needless_update, clippy::redundant_closure)]
     fn wire(wiring: &mut ::facade::runtime::ControllerBuilder<Self>) {
         trait Owned<O> {
             type Kind;
@@ -99,6 +100,7 @@ impl ::facade::runtime::__private::DeclaredBy<
 impl ::facade::runtime::__private::DeclaredBy<TeamTokens, ::facade::runtime::place::Host>
 for Node {}
 impl TeamTokens {
+    #[allow(clippy::needless_pass_by_value, clippy::unused_async, clippy::unused_self)]
     async fn reconcile(
         &self,
         config: Arc<ConfigMap>,
@@ -106,9 +108,11 @@ impl TeamTokens {
     ) -> Result<Action> {
         todo!()
     }
+    #[allow(clippy::needless_pass_by_value, clippy::unused_async, clippy::unused_self)]
     fn by_team(config: &ConfigMap) -> Option<String> {
         todo!()
     }
+    #[allow(clippy::needless_pass_by_value, clippy::unused_async, clippy::unused_self)]
     fn moved(&self, node: &Node, cx: MapContext<Self>) -> Vec<Request<ConfigMap>> {
         todo!()
     }

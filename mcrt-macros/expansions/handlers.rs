@@ -2,6 +2,7 @@
 
 impl TeamTokens {
     const ISSUER: &str = "mcrt";
+    #[allow(clippy::needless_pass_by_value, clippy::unused_async, clippy::unused_self)]
     async fn reconcile(
         &self,
         config: Arc<ConfigMap>,
@@ -9,6 +10,7 @@ impl TeamTokens {
     ) -> Result<Action> {
         todo!()
     }
+    #[allow(clippy::needless_pass_by_value, clippy::unused_async, clippy::unused_self)]
     async fn forget(
         &self,
         config: Arc<ConfigMap>,
@@ -16,6 +18,7 @@ impl TeamTokens {
     ) -> std::io::Result<()> {
         todo!()
     }
+    #[allow(clippy::needless_pass_by_value, clippy::unused_async, clippy::unused_self)]
     fn later(&self, config: Arc<ConfigMap>, error: &Error, cx: Context<Self>) -> Action {
         todo!()
     }

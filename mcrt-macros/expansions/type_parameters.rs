@@ -40,6 +40,7 @@ impl<T: Sign> TeamTokens<T>
 where
     T: Clone,
 {
+    #[allow(clippy::needless_pass_by_value, clippy::unused_async, clippy::unused_self)]
     async fn reconcile(
         &self,
         config: Arc<ConfigMap>,

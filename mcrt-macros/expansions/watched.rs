@@ -29,6 +29,7 @@ impl ::mcrt::MulticlusterController for TeamTokens {
         #[cfg(feature = "command")]
         "command",
     ];
+    #[allow(clippy::needless_update, clippy::redundant_closure)]
     fn wire(wiring: &mut ::mcrt::ControllerBuilder<Self>) {
         wiring
             .for_kind(
@@ -90,6 +91,7 @@ impl ::mcrt::__private::DeclaredBy<TeamTokens, ::mcrt::place::Host> for Secret {
 impl ::mcrt::__private::DeclaredBy<TeamTokens, ::mcrt::place::Fleet> for v1::Node {}
 impl ::mcrt::__private::DeclaredBy<TeamTokens, ::mcrt::place::Host> for v1::Node {}
 impl TeamTokens {
+    #[allow(clippy::needless_pass_by_value, clippy::unused_async, clippy::unused_self)]
     async fn reconcile(
         &self,
         config: Arc<ConfigMap>,
@@ -97,9 +99,11 @@ impl TeamTokens {
     ) -> Result<Action> {
         todo!()
     }
+    #[allow(clippy::needless_pass_by_value, clippy::unused_async, clippy::unused_self)]
     fn rotated(&self, key: &Secret, cx: MapContext<Self>) -> Vec<Request<ConfigMap>> {
         todo!()
     }
+    #[allow(clippy::needless_pass_by_value, clippy::unused_async, clippy::unused_self)]
     fn moved(
         &self,
         node: &PartialObjectMeta<v1::Node>,

@@ -74,6 +74,7 @@ fn controller(ident: &Ident, model: &Model, p: &TokenStream) -> TokenStream {
             const NAME: &'static #p::str = #name;
             #[allow(unexpected_cfgs)]
             const FEATURES: &'static [&'static #p::str] = &[#(#[cfg(feature = #features)] #features),*];
+            #[allow(clippy::needless_update, clippy::redundant_closure)]
             fn wire(#wiring: &mut #krate::ControllerBuilder<Self>) {
                 #ownership
                 #(#steps;)*
