@@ -57,7 +57,7 @@ async fn the_same_holds_on_several_threads_in_real_time() {
 async fn churn(pace: Pace) {
     let mut random = Random::new();
     let calm = Arc::new(AtomicBool::new(false));
-    let seen = restless(pace, Random::seeded(random.next()), calm.clone());
+    let seen = restless(pace, Random::seeded(random.number()), calm.clone());
     let sims = Sims::of([]);
     let setup = sims.manager().settings(|settings| settings.grace = pace.grace);
     setup
@@ -457,6 +457,28 @@ async fn a_manager_that_is_dropped_while_it_runs_leaves_nothing() {
         "{:?}",
         seen.runs()
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_second_controller_of_a_name_is_refused_and_the_first_goes_on() {
+    let sims = Sims::of(["a"]);
+    let (first, second): (Recorder, Recorder) = (Recorder::default(), Recorder::default());
+    sims.manager()
+        .controller(first.controller("same"))
+        .run(async |running| {
+            running.settled().await;
+            let refused = running.handle.add(second.controller("same"));
+            assert!(matches!(
+                refused,
+                Err(mcrt::StartError::DuplicateController { .. })
+            ));
+            sims.server("a").create(config("object")).unwrap();
+            running
+                .until("the first works", async || first.expect("a", "object", 1))
+                .await;
+            assert_eq!(second.runs().len(), 0);
+        })
+        .await;
 }
 
 #[tokio::test(start_paused = true)]

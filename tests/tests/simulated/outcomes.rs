@@ -119,6 +119,32 @@ async fn another_object_of_the_same_name_starts_with_a_fresh_backoff() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_object_that_has_used_up_its_retries_waits_for_a_change() {
+    let sims = one_object();
+    let seen: Recorder = Recorder::default().doing(|_| async { Err(Error::msg("never")) });
+    let mut wiring = seen.wiring("failing");
+    wiring.error_policy(Backoff {
+        retries: Some(3),
+        ..plain()
+    });
+    sims.manager()
+        .controller(seen.build(wiring))
+        .run(async |running| {
+            running
+                .until("it is given up", async || seen.expect("a", "object", 4))
+                .await;
+            sleep(HOUR).await;
+            seen.expect("a", "object", 4).unwrap();
+            change(&sims, "new");
+            running
+                .until("a change is worked on", async || seen.expect("a", "object", 5))
+                .await;
+            assert_eq!(seen.runs()[4].attempt, 0);
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_error_that_gives_up_waits_for_a_change() {
     let sims = one_object();
     let seen: Recorder = Recorder::default().doing(|_| async { Err(Error::give_up("hopeless")) });
