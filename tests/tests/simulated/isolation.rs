@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Secret;
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
-use mcrt::{Action, ControllerBuilder, Watch, WatchState};
+use mcrt::{Action, ControllerBuilder, Health, Watch, WatchState};
 use mcrt_sim::{ServedKind, Server, Verdict};
 use mcrt_tests::simulated::{Recorder, Run, Running, Sims, config, fail_kind, hang, hang_kind, name};
 use serde_json::json;
@@ -69,9 +69,9 @@ async fn dead_clusters_delay_nobody() {
             }
             for round in 0..30 {
                 let object = format!("new-{round}");
-                living
-                    .iter()
-                    .for_each(|member| drop(sims.server(member).create(config(&object))));
+                for member in living {
+                    sims.server(member).create(config(&object)).unwrap();
+                }
                 all_reconciled(running, SECOND, &seen, &living, &object).await;
                 sleep(SECOND).await;
             }
@@ -159,9 +159,9 @@ async fn an_outage_costs_probes_and_each_key_runs_once_after_it() {
             server.disconnect_watches();
             running
                 .until("it is found unreachable", async || {
-                    match running.cluster("a").health().is_ready() {
-                        false => Ok(()),
-                        true => Err("ready".to_owned()),
+                    match running.cluster("a").health() {
+                        Health::Unreachable { .. } => Ok(()),
+                        health => Err(health.to_string()),
                     }
                 })
                 .await;

@@ -19,7 +19,7 @@ use parking_lot::Mutex;
 use tokio::time::{Instant, sleep};
 
 const GRACE: Duration = Duration::from_secs(3);
-const HOUR: Duration = Duration::from_secs(3600);
+const HOUR: Duration = Duration::from_hours(1);
 
 /// How much happens, and how fast.
 #[derive(Clone, Copy)]
@@ -442,7 +442,7 @@ async fn a_manager_that_is_dropped_while_it_runs_leaves_nothing() {
         .settings(|settings| settings.grace = Duration::from_millis(100));
     let manager = setup.controller(seen.controller("endless")).build().unwrap();
     let running = tokio::spawn(manager.run(std::future::pending()));
-    mcrt_tests::eventually(Duration::from_secs(60), "all run", async || {
+    mcrt_tests::eventually(Duration::from_mins(1), "all run", async || {
         match seen.runs().len() {
             3 => Ok(()),
             runs => Err(format!("{runs} run")),

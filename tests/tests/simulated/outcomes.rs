@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 use tokio::time::{Instant, sleep};
 
 const SECOND: Duration = Duration::from_secs(1);
-const HOUR: Duration = Duration::from_secs(3600);
+const HOUR: Duration = Duration::from_hours(1);
 
 fn plain() -> Backoff {
     Backoff {
