@@ -95,6 +95,9 @@ async fn pages_show_one_moment_whatever_happens_between_them() {
     server
         .merge(config_map_json("c-0006", &json!({"new": "1"})))
         .unwrap();
+    server
+        .merge(config_map_json("c-0006", &json!({"new": "2"})))
+        .unwrap();
     let rest = ListParams::default().continue_token(&first.metadata.continue_.unwrap());
     let rest = api.list(&rest).await.unwrap();
     let names: Vec<_> = rest.iter().map(ResourceExt::name_any).collect();
@@ -215,6 +218,26 @@ async fn a_start_that_is_too_old_is_told_inside_the_stream() {
     };
     assert_eq!((status.code, status.reason.as_str()), (410, "Expired"));
     assert!(within(events.try_next()).await.unwrap().is_none());
+
+    // The bound is exact: the version of the compaction is still good, the one before it is not.
+    let current = server.resource_version();
+    for (version, refused) in [(current - 1, true), (current, false)] {
+        let params = WatchParams::default();
+        let events = config_maps(&server)
+            .watch(&params, &version.to_string())
+            .await
+            .unwrap();
+        let mut events = events.boxed();
+        server
+            .create(config_map_json(&format!("next-{version}"), &json!({})))
+            .unwrap();
+        let first = within(events.try_next()).await.unwrap();
+        assert_eq!(
+            matches!(first, Some(WatchEvent::Error(_))),
+            refused,
+            "{version} of {current}"
+        );
+    }
 }
 
 #[tokio::test]

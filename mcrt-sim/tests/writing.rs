@@ -106,6 +106,12 @@ async fn an_update_of_an_old_version_conflicts() {
     let mut other_life = second.clone();
     other_life.metadata.uid = Some("other".to_owned());
     conflict(api.replace("a", &PostParams::default(), &other_life).await);
+    let patch = json!({"metadata": {"uid": "other"}});
+    let error = api
+        .patch("a", &PatchParams::default(), &Patch::Merge(&patch))
+        .await
+        .unwrap_err();
+    assert_eq!(code(error), (422, "Invalid".to_owned()));
     let same = api.replace("a", &PostParams::default(), &second).await.unwrap();
     assert_eq!(
         same.resource_version(),

@@ -8,6 +8,7 @@ use super::{
     life::Life,
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
+use hyper_rustls::{FixedServerNameResolver, HttpsConnector, HttpsConnectorBuilder};
 use hyper_timeout::TimeoutConnector;
 use hyper_util::{
     client::legacy::{Builder, connect::HttpConnector},
@@ -18,6 +19,7 @@ use kube::{
     client::{Body, ConfigExt},
     config::AuthInfo,
 };
+use rustls::client::Resumption;
 use secrecy::ExposeSecret;
 use std::{sync::Once, time::Duration};
 use tower::ServiceBuilder;
@@ -31,6 +33,11 @@ const UNACKNOWLEDGED: Duration = Duration::from_secs(30);
 const POOL_IDLE: Duration = Duration::from_secs(30);
 /// HTTP/1.1 takes a connection per request under way: as many are kept as a busy lane uses at once.
 const POOL_SIZE: usize = 32;
+/// Tickets of the one server of a client; rustls keeps up to eight for each.
+const SESSIONS: usize = 8;
+/// A connection keeps its buffer at the size that its longest list made it, hundreds of KiB if nothing bounds it, and
+/// a watch keeps its connection. Twice a TLS record: more is never read at once. Bounds response headers too.
+const READ_BUFFER: usize = 32 * 1024;
 
 /// Builds the client of a connection. Dials nothing.
 ///
@@ -43,23 +50,34 @@ pub(super) fn client(
     install_crypto();
     let config = config(connection);
     // The reason is left out: it can quote key material.
-    let tls = config
-        .rustls_https_connector_with_connector(tcp())
-        .map_err(|_| ConnectError::Tls {
-            server: connection.server(),
-        })?;
+    let tls = tls(&config).ok_or_else(|| ConnectError::Tls {
+        server: connection.server(),
+    })?;
     let mut connector = TimeoutConnector::new(tls);
     connector.set_connect_timeout(Some(limits.connect));
     let pool = Builder::new(life.ward().clone())
         .pool_idle_timeout(POOL_IDLE)
         .pool_timer(TokioTimer::new())
         .pool_max_idle_per_host(POOL_SIZE)
+        .http1_max_buf_size(READ_BUFFER)
         .build::<_, Body>(connector);
     let service = ServiceBuilder::new()
         .layer(config.base_uri_layer())
         .layer_fn(|inner| Authorize::new(inner, &connection.credentials))
         .service(pool);
     guard::client(service, connection.namespace.clone(), limits.first_byte, life)
+}
+
+/// As kube's own, except for the memory of sessions: a client has one server, and room for 256 is 14 KiB each.
+fn tls(config: &Config) -> Option<HttpsConnector<HttpConnector>> {
+    let mut tls = config.rustls_client_config().ok()?;
+    tls.resumption = Resumption::in_memory_sessions(SESSIONS);
+    let mut builder = HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http();
+    if let Some(name) = &config.tls_server_name {
+        let name = name.clone().try_into().ok()?;
+        builder = builder.with_server_name_resolver(FixedServerNameResolver::new(name));
+    }
+    Some(builder.enable_http1().wrap_connector(tcp()))
 }
 
 fn tcp() -> HttpConnector {

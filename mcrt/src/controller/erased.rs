@@ -1,11 +1,11 @@
 //! A built controller, whatever it reconciles.
 use super::{
     Reconciler, Uses,
-    builder::Settings,
     declaration::Declaration,
     engagement::Engaged,
     index::AnyIndex,
     runtime::{Counters, Runtime, Shared},
+    settings::Settings,
     tombstones::Tombstones,
     watch::Map as FleetMap,
 };

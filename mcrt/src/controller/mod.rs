@@ -5,6 +5,7 @@
 //! delta --> trigger (for / owns / watches + map) --> queue --> runner --> Reconciler --> outcome --> queue
 //! ```
 mod action;
+mod build;
 mod builder;
 mod context;
 mod declaration;
@@ -20,12 +21,14 @@ mod reconciler;
 mod request;
 mod runner;
 mod runtime;
+mod settings;
 mod tombstones;
 mod trigger;
 mod watch;
 
 pub use action::Action;
-pub use builder::{BuildError, ControllerBuilder};
+pub use build::BuildError;
+pub use builder::ControllerBuilder;
 pub use context::Context;
 pub use erased::{Controller, ControllerCounters, ControllerHandle};
 pub use index::{IndexKey, IndexReader};

@@ -1,7 +1,7 @@
 //! What is told of the fleet, and to whom.
 use super::Cluster;
 use crate::cluster::Health;
-use futures::{Stream, stream};
+use futures::{Stream, StreamExt, stream};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 /// A change of the fleet.
@@ -60,7 +60,24 @@ impl Listeners {
 pub(super) fn into_stream(
     receiver: UnboundedReceiver<FleetEvent>,
 ) -> impl Stream<Item = FleetEvent> + Send + Unpin {
-    Box::pin(stream::unfold(receiver, |mut receiver| async move {
+    let events = stream::unfold(receiver, |mut receiver| async move {
         receiver.recv().await.map(|event| (event, receiver))
-    }))
+    });
+    // Whoever selects over several streams asks again after the end.
+    Box::pin(events.fuse())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn events_may_be_asked_for_after_their_end() {
+        let mut listeners = Listeners::default();
+        let mut events = into_stream(listeners.join([FleetEvent::Synced]));
+        listeners.close();
+        assert!(matches!(events.next().await, Some(FleetEvent::Synced)));
+        assert!(events.next().await.is_none());
+        assert!(events.next().await.is_none());
+    }
 }

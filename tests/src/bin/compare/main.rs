@@ -27,9 +27,12 @@ struct Arguments {
     /// Contexts, all of them one API server
     #[arg(long, default_value_t = 50)]
     contexts: usize,
-    /// ConfigMaps of 1 KB in the API server, seen once in every context
+    /// Config maps of 1 KB in the API server, seen once in every context
     #[arg(long, default_value_t = 500)]
     objects: usize,
+    /// Entries that share the 1 KB
+    #[arg(long, default_value_t = 1)]
+    entries: usize,
     /// Runs of each side, in turns
     #[arg(long, default_value_t = 5)]
     pairs: usize,

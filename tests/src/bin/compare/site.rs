@@ -36,7 +36,7 @@ impl Site {
     pub(crate) async fn start(arguments: &Arguments) -> Outcome<Option<Self>> {
         let Some(assets) = assets()? else { return Ok(None) };
         let plane = ControlPlane::start(&assets).await?;
-        fill(&plane, arguments.objects).await?;
+        fill(&plane, arguments).await?;
         let (mut black_holes, mut targets) = (Vec::new(), Vec::new());
         for _ in 0..arguments.black_holes {
             let proxy = Proxy::black_hole().await?;
@@ -90,12 +90,12 @@ impl Site {
     }
 }
 
-async fn fill(plane: &ControlPlane, objects: usize) -> Outcome {
+async fn fill(plane: &ControlPlane, arguments: &Arguments) -> Outcome {
     let api = Api::<ConfigMap>::default_namespaced(plane.client());
-    futures::stream::iter(0..objects)
+    futures::stream::iter(0..arguments.objects)
         .map(|at| {
-            let api = api.clone();
-            async move { api.create(&PostParams::default(), &config_map(at)).await }
+            let (api, config) = (api.clone(), config_map(at, arguments.entries));
+            async move { api.create(&PostParams::default(), &config).await }
         })
         .buffer_unordered(CREATING)
         .try_collect::<Vec<_>>()
@@ -103,7 +103,7 @@ async fn fill(plane: &ControlPlane, objects: usize) -> Outcome {
     Ok(())
 }
 
-fn config_map(at: usize) -> ConfigMap {
+fn config_map(at: usize, entries: usize) -> ConfigMap {
     let labels = (at == 0).then(|| BTreeMap::from([(MARKER.to_owned(), String::new())]));
     ConfigMap {
         metadata: ObjectMeta {
@@ -111,7 +111,11 @@ fn config_map(at: usize) -> ConfigMap {
             labels,
             ..ObjectMeta::default()
         },
-        data: Some(BTreeMap::from([("key".to_owned(), "v".repeat(SIZE))])),
+        data: Some(
+            (0..entries)
+                .map(|nth| (format!("key-{nth}"), "v".repeat(SIZE / entries)))
+                .collect(),
+        ),
         ..ConfigMap::default()
     }
 }

@@ -46,8 +46,8 @@ pub(crate) fn machine() {
 pub(crate) fn comparison(arguments: &Arguments, runs: &Runs, empty: &Runs) {
     let objects = (arguments.contexts * arguments.objects) as f64;
     println!(
-        "{} contexts, {} objects each, {} workers, median of {} runs",
-        arguments.contexts, arguments.objects, arguments.workers, arguments.pairs
+        "{} contexts, {} objects of {} entries each, {} workers, median of {} runs",
+        arguments.contexts, arguments.objects, arguments.entries, arguments.workers, arguments.pairs
     );
     row("", ("mcrt", "kube"), "ratio");
     let (time, memory) = (|n: &Numbers| n.seconds, |n: &Numbers| n.peak_kib as f64 / 1024.0);

@@ -125,8 +125,8 @@ pub(crate) struct Rig {
 impl Rig {
     /// Clusters with one object each, and perhaps a noisy one that has yet to join.
     pub(crate) fn quiet(count: usize, noise: Option<Noise>) -> Self {
-        let noisy = noise.map(|noise| {
-            let (Noise::Working(objects) | Noise::Hanging(objects)) = noise;
+        let noisy = noise.map(|kind| {
+            let (Noise::Working(objects) | Noise::Hanging(objects)) = kind;
             let server = Server::new(NOISY);
             (0..objects).for_each(|at| create(&server, &format!("item-{at}")));
             (server, objects)
