@@ -482,6 +482,21 @@ async fn a_second_controller_of_a_name_is_refused_and_the_first_goes_on() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_controller_that_comes_after_the_end_is_refused() {
+    let sims = Sims::of(["a"]);
+    let seen: Recorder = Recorder::default();
+    let mut handle = None;
+    sims.manager()
+        .run(async |running| {
+            running.settled().await;
+            handle = Some(running.handle.clone());
+        })
+        .await;
+    let late = handle.expect("the test ran").add(seen.controller("late"));
+    assert!(matches!(late, Err(mcrt::StartError::Stopping { .. })), "{late:?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_manager_that_never_runs_leaves_nothing() {
     let sims = Sims::of(["a"]);
     let tasks = alive_tasks();
