@@ -5,6 +5,7 @@
     reason = "helpers of tests fail the way tests do"
 )]
 
+mod chaos;
 mod completeness;
 mod fleet_events;
 mod interleavings;

@@ -397,6 +397,40 @@ async fn an_object_that_returns_before_its_key_runs_is_mourned_and_then_reconcil
 }
 
 #[tokio::test(start_paused = true)]
+async fn leave_is_taken_of_the_object_that_was_met_whatever_came_and_went_after_it() {
+    let sims = one_object();
+    let seen = Mourner::default().doing(|_| async {
+        sleep(SECOND * 2).await;
+        Ok(Action::await_change())
+    });
+    sims.manager()
+        .controller(seen.controller("mourner"))
+        .run(async |running| {
+            running
+                .until("it runs", async || seen.expect("a", "object", 1))
+                .await;
+            for _ in 0..3 {
+                delete(&sims);
+                sleep(SECOND / 10).await;
+                sims.server("a").create(config("object")).unwrap();
+                sleep(SECOND / 10).await;
+            }
+            delete(&sims);
+            running
+                .until("leave is taken", async || gone_times(&seen, 1))
+                .await;
+            running.settled().await;
+            let runs = seen.runs();
+            let order: Vec<_> = runs
+                .iter()
+                .map(|run| (run.what, run.uid == runs[0].uid))
+                .collect();
+            assert_eq!(order, [(What::Reconcile, true), (What::Gone, true)]);
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_deletion_that_a_relist_finds_is_mourned_and_a_replacement_too() {
     let sims = one_object();
     let server = sims.server("a");
