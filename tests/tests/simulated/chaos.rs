@@ -149,8 +149,8 @@ async fn all_is_as_it_should_be(running: &Running<'_>, seen: &Mourner) {
             .await;
     }
     assert_eq!(seen.most_at_once(), 1);
-    let queue = running.controller("chaos").queue();
-    assert_eq!((queue.ready, queue.running), (0, 0), "{queue:?}");
+    running.settled().await;
+    assert_eq!(running.controller("chaos").queue().delayed, 0);
 }
 
 fn reconciled(objects: &BTreeMap<String, String>, runs: &[Run]) -> Result<(), String> {
