@@ -149,8 +149,14 @@ async fn all_is_as_it_should_be(running: &Running<'_>, seen: &Mourner) {
             .await;
     }
     assert_eq!(seen.most_at_once(), 1);
-    running.settled().await;
-    assert_eq!(running.controller("chaos").queue().delayed, 0);
+    running
+        .until("the last retries are over", async || {
+            match running.controller("chaos").queue().delayed {
+                0 => running.idle(),
+                delayed => Err(format!("{delayed} wait")),
+            }
+        })
+        .await;
 }
 
 fn reconciled(objects: &BTreeMap<String, String>, runs: &[Run]) -> Result<(), String> {
