@@ -118,6 +118,11 @@ impl Fleet {
         &self.0.settings
     }
 
+    /// Whether every cluster has been told to leave.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.0.state.lock().closed
+    }
+
     /// How long running reconciles of a cluster that leaves may go on.
     pub(crate) fn grace(&self) -> std::time::Duration {
         self.0.settings.grace

@@ -176,12 +176,15 @@ impl ManagerHandle {
     /// Runs one more controller; every engaged cluster is engaged for it exactly once.
     ///
     /// # Errors
-    /// If a controller of that name runs already, or if it needs a host and there is none.
+    /// If a controller of that name runs already, if it needs a host and there is none, or if the manager stops.
     pub fn add(&self, controller: Controller) -> Result<ControllerHandle, StartError> {
         let name = controller.name().to_owned();
         let mut running = self.0.running.lock();
         if running.iter().any(|other| other.name() == name) {
             return Err(StartError::DuplicateController { name });
+        }
+        if self.0.stop.is_cancelled() || self.0.fleet.is_closed() {
+            return Err(StartError::Stopping { controller: name });
         }
         if controller.uses_host() {
             self.engage_host(&name)?;

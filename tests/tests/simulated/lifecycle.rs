@@ -19,7 +19,7 @@ use parking_lot::Mutex;
 use tokio::time::{Instant, sleep};
 
 const GRACE: Duration = Duration::from_secs(3);
-const HOUR: Duration = Duration::from_secs(3600);
+const HOUR: Duration = Duration::from_hours(1);
 
 /// How much happens, and how fast.
 #[derive(Clone, Copy)]
@@ -57,7 +57,7 @@ async fn the_same_holds_on_several_threads_in_real_time() {
 async fn churn(pace: Pace) {
     let mut random = Random::new();
     let calm = Arc::new(AtomicBool::new(false));
-    let seen = restless(pace, Random::seeded(random.next()), calm.clone());
+    let seen = restless(pace, Random::seeded(random.number()), calm.clone());
     let sims = Sims::of([]);
     let setup = sims.manager().settings(|settings| settings.grace = pace.grace);
     setup
@@ -442,7 +442,7 @@ async fn a_manager_that_is_dropped_while_it_runs_leaves_nothing() {
         .settings(|settings| settings.grace = Duration::from_millis(100));
     let manager = setup.controller(seen.controller("endless")).build().unwrap();
     let running = tokio::spawn(manager.run(std::future::pending()));
-    mcrt_tests::eventually(Duration::from_secs(60), "all run", async || {
+    mcrt_tests::eventually(Duration::from_mins(1), "all run", async || {
         match seen.runs().len() {
             3 => Ok(()),
             runs => Err(format!("{runs} run")),
@@ -457,6 +457,43 @@ async fn a_manager_that_is_dropped_while_it_runs_leaves_nothing() {
         "{:?}",
         seen.runs()
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_second_controller_of_a_name_is_refused_and_the_first_goes_on() {
+    let sims = Sims::of(["a"]);
+    let (first, second): (Recorder, Recorder) = (Recorder::default(), Recorder::default());
+    sims.manager()
+        .controller(first.controller("same"))
+        .run(async |running| {
+            running.settled().await;
+            let refused = running.handle.add(second.controller("same"));
+            assert!(matches!(
+                refused,
+                Err(mcrt::StartError::DuplicateController { .. })
+            ));
+            sims.server("a").create(config("object")).unwrap();
+            running
+                .until("the first works", async || first.expect("a", "object", 1))
+                .await;
+            assert_eq!(second.runs().len(), 0);
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_controller_that_comes_after_the_end_is_refused() {
+    let sims = Sims::of(["a"]);
+    let seen: Recorder = Recorder::default();
+    let mut handle = None;
+    sims.manager()
+        .run(async |running| {
+            running.settled().await;
+            handle = Some(running.handle.clone());
+        })
+        .await;
+    let late = handle.expect("the test ran").add(seen.controller("late"));
+    assert!(matches!(late, Err(mcrt::StartError::Stopping { .. })), "{late:?}");
 }
 
 #[tokio::test(start_paused = true)]

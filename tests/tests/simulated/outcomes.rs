@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 use tokio::time::{Instant, sleep};
 
 const SECOND: Duration = Duration::from_secs(1);
-const HOUR: Duration = Duration::from_secs(3600);
+const HOUR: Duration = Duration::from_hours(1);
 
 fn plain() -> Backoff {
     Backoff {
@@ -114,6 +114,32 @@ async fn another_object_of_the_same_name_starts_with_a_fresh_backoff() {
             let attempts: Vec<_> = seen.runs().iter().map(|run| run.attempt).skip(5).collect();
             assert_eq!(attempts, [0, 1]);
             assert_eq!(pauses(&seen.runs()[5..]), [1]);
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_has_used_up_its_retries_waits_for_a_change() {
+    let sims = one_object();
+    let seen: Recorder = Recorder::default().doing(|_| async { Err(Error::msg("never")) });
+    let mut wiring = seen.wiring("failing");
+    wiring.error_policy(Backoff {
+        retries: Some(3),
+        ..plain()
+    });
+    sims.manager()
+        .controller(seen.build(wiring))
+        .run(async |running| {
+            running
+                .until("it is given up", async || seen.expect("a", "object", 4))
+                .await;
+            sleep(HOUR).await;
+            seen.expect("a", "object", 4).unwrap();
+            change(&sims, "new");
+            running
+                .until("a change is worked on", async || seen.expect("a", "object", 5))
+                .await;
+            assert_eq!(seen.runs()[4].attempt, 0);
         })
         .await;
 }
@@ -366,6 +392,40 @@ async fn an_object_that_returns_before_its_key_runs_is_mourned_and_then_reconcil
             ];
             assert_eq!(order, expected);
             assert_eq!(seen.most_at_once(), 1);
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn leave_is_taken_of_the_object_that_was_met_whatever_came_and_went_after_it() {
+    let sims = one_object();
+    let seen = Mourner::default().doing(|_| async {
+        sleep(SECOND * 2).await;
+        Ok(Action::await_change())
+    });
+    sims.manager()
+        .controller(seen.controller("mourner"))
+        .run(async |running| {
+            running
+                .until("it runs", async || seen.expect("a", "object", 1))
+                .await;
+            for _ in 0..3 {
+                delete(&sims);
+                sleep(SECOND / 10).await;
+                sims.server("a").create(config("object")).unwrap();
+                sleep(SECOND / 10).await;
+            }
+            delete(&sims);
+            running
+                .until("leave is taken", async || gone_times(&seen, 1))
+                .await;
+            running.settled().await;
+            let runs = seen.runs();
+            let order: Vec<_> = runs
+                .iter()
+                .map(|run| (run.what, run.uid == runs[0].uid))
+                .collect();
+            assert_eq!(order, [(What::Reconcile, true), (What::Gone, true)]);
         })
         .await;
 }

@@ -9,7 +9,7 @@ use mcrt_tests::simulated::{
 };
 use tokio::time::sleep;
 
-const HOUR: Duration = Duration::from_secs(3600);
+const HOUR: Duration = Duration::from_hours(1);
 
 type Mourner = Recorder<ConfigMap, true>;
 
@@ -17,6 +17,7 @@ fn object_key() -> ObjectKey {
     ObjectKey::namespaced("default", "object")
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "the shape of a map function")]
 /// Sends the work on `object` to the cluster that the Secret's label names.
 fn elsewhere<const GONE: bool>(
     _: &Recorder<ConfigMap, GONE>,
