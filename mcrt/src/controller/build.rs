@@ -181,7 +181,7 @@ fn overlap<R: Reconciler>(declared: &[Box<dyn Declaration<R>>], new: &Summary) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{__private::HandWired, Action, Context, Watch};
+    use crate::{Action, Context, HandWired, Watch};
     use k8s_openapi::api::core::v1::{ConfigMap, Secret, Service};
     use kube::core::PartialObjectMeta;
 

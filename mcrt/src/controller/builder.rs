@@ -1,15 +1,15 @@
 //! Collects the declarations of a controller: what the macros write, and what can be written by hand.
 use super::{
-    ApiKind, Index, MapContext, Reconciler, Uses, Watch,
+    ApiKind, ApiScope, Index, MapContext, Reconciler, Uses, Watch,
     build::{FOR, OWNS, Pending},
     declaration::{Declared, Map, Role, Summary},
     index::{AnyIndex, IndexKey, Indexed},
+    outputs::{IndexKeys, IntoRequests},
     settings::Settings,
     tombstones::Tombstones,
     watch::Map as FleetMap,
 };
 use crate::{
-    __private::{IndexKeys, IntoRequests, Scoped},
     cache::{Cacheable, WatchScope},
     fleet::FleetEvent,
     queue::Backoff,
@@ -76,7 +76,7 @@ impl<R: Reconciler> ControllerBuilder<R> {
     /// The kind to reconcile.
     pub fn for_kind(&mut self, watch: Watch<R::Object>) -> &mut Self
     where
-        R::Object: Cacheable + Resource<DynamicType = (), Scope: Scoped>,
+        R::Object: ApiKind,
     {
         let namespaced = <R::Object as Resource>::Scope::NAMESPACED;
         self.reconciles((), namespaced, watch)

@@ -94,6 +94,17 @@ impl<T: Cacheable, V: IndexKey> IndexReader<T, V> {
         }
     }
 
+    /// The part of one cluster; empty if the index has none there.
+    #[must_use]
+    pub fn of(&self, cluster: &Cluster) -> Self {
+        let here = self.parts.iter().filter(|(other, _)| other == cluster);
+        Self {
+            parts: here
+                .map(|(cluster, bound)| (cluster.clone(), bound.clone()))
+                .collect(),
+        }
+    }
+
     /// The objects under `key`.
     pub fn get(&self, key: &V) -> Vec<Arc<T>> {
         self.parts

@@ -67,6 +67,9 @@ impl ManagerBuilder {
     ///
     /// # Errors
     /// If there is no provider, if two controllers share a name, or if one needs a host and there is none.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
     pub fn build(self) -> Result<Manager, StartError> {
         let provider = self.provider.ok_or(StartError::NoProvider)?;
         let stop = CancellationToken::new();
@@ -177,6 +180,9 @@ impl ManagerHandle {
     ///
     /// # Errors
     /// If a controller of that name runs already, if it needs a host and there is none, or if the manager stops.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
     pub fn add(&self, controller: Controller) -> Result<ControllerHandle, StartError> {
         let name = controller.name().to_owned();
         let mut running = self.0.running.lock();
