@@ -1,5 +1,9 @@
 //! The controller on a simulated fleet.
-#![expect(clippy::unwrap_used, reason = "the helpers of tests fail as tests do")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "the helpers of tests fail as tests do"
+)]
 #![cfg(feature = "sim")]
 
 use mcrt::{ControllerBuilder, Manager, MulticlusterController, providers::Sim};
@@ -77,7 +81,7 @@ async fn until<T>(what: &str, look: impl Fn() -> Option<T>) -> T {
     };
     match time::timeout(LIMIT, found).await {
         Ok(found) => found,
-        Err(_) => panic!("{what}: not within {LIMIT:?}"),
+        Err(_elapsed) => panic!("{what}: not within {LIMIT:?}"),
     }
 }
 
