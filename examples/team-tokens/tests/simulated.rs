@@ -79,10 +79,10 @@ async fn until<T>(what: &str, look: impl Fn() -> Option<T>) -> T {
             time::sleep(Duration::from_millis(10)).await;
         }
     };
-    match time::timeout(LIMIT, found).await {
-        Ok(found) => found,
-        Err(_elapsed) => panic!("{what}: not within {LIMIT:?}"),
-    }
+    let Ok(found) = time::timeout(LIMIT, found).await else {
+        panic!("{what}: not within {LIMIT:?}");
+    };
+    found
 }
 
 #[tokio::test(start_paused = true)]
