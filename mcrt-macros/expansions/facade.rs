@@ -29,7 +29,14 @@ impl ::facade::runtime::MulticlusterController for TeamTokens {
         #[cfg(feature = "command")]
         "command",
     ];
+    #[allow(clippy::needless_update, clippy::redundant_closure)]
     fn wire(wiring: &mut ::facade::runtime::ControllerBuilder<Self>) {
+        trait Owned<O> {
+            type Kind;
+        }
+        impl<K: ::facade::runtime::__private::OwnedBy<O>, O> Owned<O> for K {
+            type Kind = K;
+        }
         wiring
             .for_kind(
                 ::facade::runtime::Watch::<
@@ -39,21 +46,23 @@ impl ::facade::runtime::MulticlusterController for TeamTokens {
             );
         wiring
             .owns::<
-                Secret,
+                <Secret as Owned<ConfigMap>>::Kind,
             >(
                 ::facade::runtime::Watch::<
-                    ::facade::runtime::__private::PartialObjectMeta<Secret>,
+                    ::facade::runtime::__private::PartialObjectMeta<_>,
                 >::new()
                     .on(::facade::runtime::Place::Fleet),
             );
         wiring
             .watches::<
                 Node,
-                _,
+                ::facade::runtime::Requests<Self>,
             >(
                 ::facade::runtime::Watch::<Node>::new()
                     .on(::facade::runtime::Place::Host),
-                <Node as ::facade::runtime::__private::MappedBy<Self>>::map,
+                |controller, object, cx| <Node as ::facade::runtime::__private::MappedBy<
+                    Self,
+                >>::map(controller, object, cx),
             );
     }
 }
@@ -90,11 +99,8 @@ impl ::facade::runtime::__private::DeclaredBy<
 > for Secret {}
 impl ::facade::runtime::__private::DeclaredBy<TeamTokens, ::facade::runtime::place::Host>
 for Node {}
-const _: fn() = || {
-    fn owned<K: ::facade::runtime::__private::OwnedBy<O>, O>() {}
-    owned::<Secret, ConfigMap>();
-};
 impl TeamTokens {
+    #[allow(clippy::needless_pass_by_value, clippy::unused_async, clippy::unused_self)]
     async fn reconcile(
         &self,
         config: Arc<ConfigMap>,
@@ -102,9 +108,11 @@ impl TeamTokens {
     ) -> Result<Action> {
         todo!()
     }
+    #[allow(clippy::needless_pass_by_value, clippy::unused_async, clippy::unused_self)]
     fn by_team(config: &ConfigMap) -> Option<String> {
         todo!()
     }
+    #[allow(clippy::needless_pass_by_value, clippy::unused_async, clippy::unused_self)]
     fn moved(&self, node: &Node, cx: MapContext<Self>) -> Vec<Request<ConfigMap>> {
         todo!()
     }

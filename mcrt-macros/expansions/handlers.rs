@@ -2,6 +2,7 @@
 
 impl TeamTokens {
     const ISSUER: &str = "mcrt";
+    #[allow(clippy::needless_pass_by_value, clippy::unused_async, clippy::unused_self)]
     async fn reconcile(
         &self,
         config: Arc<ConfigMap>,
@@ -9,6 +10,7 @@ impl TeamTokens {
     ) -> Result<Action> {
         todo!()
     }
+    #[allow(clippy::needless_pass_by_value, clippy::unused_async, clippy::unused_self)]
     async fn forget(
         &self,
         config: Arc<ConfigMap>,
@@ -16,6 +18,7 @@ impl TeamTokens {
     ) -> std::io::Result<()> {
         todo!()
     }
+    #[allow(clippy::needless_pass_by_value, clippy::unused_async, clippy::unused_self)]
     fn later(&self, config: Arc<ConfigMap>, error: &Error, cx: Context<Self>) -> Action {
         todo!()
     }
@@ -66,8 +69,9 @@ impl ::mcrt::Reconciler for TeamTokens {
         error: &::mcrt::Error,
         cx: ::mcrt::Context<Self>,
     ) -> ::mcrt::Action {
-        let action: Action = <TeamTokens>::later(self, object, error, cx);
-        action
+        <Action as ::mcrt::__private::Into<
+            ::mcrt::Action,
+        >>::into(<TeamTokens>::later(self, object, error, cx))
     }
 }
 const _: fn() = || {

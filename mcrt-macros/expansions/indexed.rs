@@ -1,6 +1,7 @@
 //! Each index is a constant with the visibility of its function.
 
 impl TeamTokens {
+    #[allow(clippy::needless_pass_by_value, clippy::unused_async, clippy::unused_self)]
     async fn reconcile(
         &self,
         config: Arc<ConfigMap>,
@@ -8,12 +9,15 @@ impl TeamTokens {
     ) -> Result<Action> {
         todo!()
     }
+    #[allow(clippy::needless_pass_by_value, clippy::unused_async, clippy::unused_self)]
     pub(crate) fn by_team(config: &ConfigMap) -> Option<String> {
         todo!()
     }
+    #[allow(clippy::needless_pass_by_value, clippy::unused_async, clippy::unused_self)]
     fn r#type(secret: &Secret) -> Vec<Self::Kind> {
         todo!()
     }
+    #[allow(clippy::needless_pass_by_value, clippy::unused_async, clippy::unused_self)]
     fn by_owner(secret: &Secret) -> Owners {
         todo!()
     }

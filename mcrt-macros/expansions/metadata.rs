@@ -31,6 +31,7 @@ impl ::mcrt::MulticlusterController for TeamTokens {
         #[cfg(feature = "command")]
         "command",
     ];
+    #[allow(clippy::needless_update, clippy::redundant_closure)]
     fn wire(wiring: &mut ::mcrt::ControllerBuilder<Self>) {
         wiring
             .for_kind(
@@ -40,10 +41,12 @@ impl ::mcrt::MulticlusterController for TeamTokens {
         wiring
             .watches::<
                 Secret,
-                _,
+                ::mcrt::Requests<Self>,
             >(
                 ::mcrt::Watch::<Secret>::new().on(::mcrt::Place::Fleet),
-                <Secret as ::mcrt::__private::MappedBy<Self>>::map,
+                |controller, object, cx| <Secret as ::mcrt::__private::MappedBy<
+                    Self,
+                >>::map(controller, object, cx),
             );
     }
 }
@@ -65,6 +68,7 @@ impl ::mcrt::__private::WatchedBy<TeamTokens> for Secret {
 impl ::mcrt::__private::DeclaredBy<TeamTokens, ::mcrt::place::Fleet> for ConfigMap {}
 impl ::mcrt::__private::DeclaredBy<TeamTokens, ::mcrt::place::Fleet> for Secret {}
 impl TeamTokens {
+    #[allow(clippy::needless_pass_by_value, clippy::unused_async, clippy::unused_self)]
     async fn reconcile(
         &self,
         config: Arc<PartialObjectMeta<ConfigMap>>,
@@ -72,6 +76,7 @@ impl TeamTokens {
     ) -> Result<Action> {
         todo!()
     }
+    #[allow(clippy::needless_pass_by_value, clippy::unused_async, clippy::unused_self)]
     fn rotated(
         &self,
         key: &Secret,

@@ -31,6 +31,7 @@ impl ::mcrt::MulticlusterController for TeamTokens {
         #[cfg(feature = "command")]
         "command",
     ];
+    #[allow(clippy::needless_update, clippy::redundant_closure)]
     fn wire(wiring: &mut ::mcrt::ControllerBuilder<Self>) {
         wiring
             .for_kind(
@@ -48,6 +49,7 @@ impl ::mcrt::__private::CachedBy<TeamTokens, ::mcrt::place::Fleet> for ConfigMap
 impl ::mcrt::__private::IndexableBy<TeamTokens> for ConfigMap {}
 impl ::mcrt::__private::DeclaredBy<TeamTokens, ::mcrt::place::Fleet> for ConfigMap {}
 impl TeamTokens {
+    #[allow(clippy::needless_pass_by_value, clippy::unused_async, clippy::unused_self)]
     async fn reconcile(
         &self,
         config: Arc<ConfigMap>,

@@ -29,7 +29,14 @@ impl ::mcrt::MulticlusterController for TeamTokens {
         #[cfg(feature = "command")]
         "command",
     ];
+    #[allow(clippy::needless_update, clippy::redundant_closure)]
     fn wire(wiring: &mut ::mcrt::ControllerBuilder<Self>) {
+        trait Owned<O> {
+            type Kind;
+        }
+        impl<K: ::mcrt::__private::OwnedBy<O>, O> Owned<O> for K {
+            type Kind = K;
+        }
         wiring
             .for_kind(
                 ::mcrt::Watch::<<Self as ::mcrt::Reconciler>::Object>::new()
@@ -37,16 +44,16 @@ impl ::mcrt::MulticlusterController for TeamTokens {
             );
         wiring
             .owns::<
-                Secret,
+                <Secret as Owned<ConfigMap>>::Kind,
             >(
-                ::mcrt::Watch::<::mcrt::__private::PartialObjectMeta<Secret>>::new()
+                ::mcrt::Watch::<::mcrt::__private::PartialObjectMeta<_>>::new()
                     .on(::mcrt::Place::Host),
             );
         wiring
             .owns_full::<
-                Service,
+                <Service as Owned<ConfigMap>>::Kind,
             >(
-                ::mcrt::Watch::<Service>::new()
+                ::mcrt::Watch::<_>::new()
                     .on(::mcrt::Place::Host)
                     .predicate(::mcrt::predicate::generation),
             );
@@ -72,8 +79,3 @@ impl ::mcrt::__private::IndexableBy<TeamTokens> for Service {}
 impl ::mcrt::__private::DeclaredBy<TeamTokens, ::mcrt::place::Host> for ConfigMap {}
 impl ::mcrt::__private::DeclaredBy<TeamTokens, ::mcrt::place::Host> for Secret {}
 impl ::mcrt::__private::DeclaredBy<TeamTokens, ::mcrt::place::Host> for Service {}
-const _: fn() = || {
-    fn owned<K: ::mcrt::__private::OwnedBy<O>, O>() {}
-    owned::<Secret, ConfigMap>();
-    owned::<Service, ConfigMap>();
-};

@@ -29,6 +29,7 @@ impl ::mcrt::MulticlusterController for r#Type {
         #[cfg(feature = "command")]
         "command",
     ];
+    #[allow(clippy::needless_update, clippy::redundant_closure)]
     fn wire(wiring: &mut ::mcrt::ControllerBuilder<Self>) {
         wiring
             .for_kind(
@@ -46,6 +47,7 @@ impl ::mcrt::__private::CachedBy<r#Type, ::mcrt::place::Fleet> for r#struct::Kin
 impl ::mcrt::__private::IndexableBy<r#Type> for r#struct::Kind {}
 impl ::mcrt::__private::DeclaredBy<r#Type, ::mcrt::place::Fleet> for r#struct::Kind {}
 impl r#Type {
+    #[allow(clippy::needless_pass_by_value, clippy::unused_async, clippy::unused_self)]
     async fn r#loop(
         &self,
         object: Arc<r#struct::Kind>,

@@ -29,7 +29,14 @@ impl ::mcrt::MulticlusterController for TeamTokens {
         #[cfg(feature = "command")]
         "command",
     ];
+    #[allow(clippy::needless_update, clippy::redundant_closure)]
     fn wire(wiring: &mut ::mcrt::ControllerBuilder<Self>) {
+        trait Owned<O> {
+            type Kind;
+        }
+        impl<K: ::mcrt::__private::OwnedBy<O>, O> Owned<O> for K {
+            type Kind = K;
+        }
         wiring
             .for_kind(
                 ::mcrt::Watch::<<Self as ::mcrt::Reconciler>::Object>::new()
@@ -41,9 +48,9 @@ impl ::mcrt::MulticlusterController for TeamTokens {
             );
         wiring
             .owns::<
-                Secret,
+                <Secret as Owned<ConfigMap>>::Kind,
             >(
-                ::mcrt::Watch::<::mcrt::__private::PartialObjectMeta<Secret>>::new()
+                ::mcrt::Watch::<::mcrt::__private::PartialObjectMeta<_>>::new()
                     .on(::mcrt::Place::Fleet)
                     .predicate(self::secrets::rotated),
             );
@@ -63,7 +70,3 @@ impl ::mcrt::__private::IndexableBy<TeamTokens>
 for ::mcrt::__private::PartialObjectMeta<Secret> {}
 impl ::mcrt::__private::DeclaredBy<TeamTokens, ::mcrt::place::Fleet> for ConfigMap {}
 impl ::mcrt::__private::DeclaredBy<TeamTokens, ::mcrt::place::Fleet> for Secret {}
-const _: fn() = || {
-    fn owned<K: ::mcrt::__private::OwnedBy<O>, O>() {}
-    owned::<Secret, ConfigMap>();
-};

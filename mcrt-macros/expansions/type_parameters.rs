@@ -40,6 +40,7 @@ impl<T: Sign> TeamTokens<T>
 where
     T: Clone,
 {
+    #[allow(clippy::needless_pass_by_value, clippy::unused_async, clippy::unused_self)]
     async fn reconcile(
         &self,
         config: Arc<ConfigMap>,
@@ -48,12 +49,10 @@ where
         todo!()
     }
 }
-::core::compile_error! {
-    "a controller with type parameters is not available yet"
-}
 impl<T: Sign> ::mcrt::Reconciler for TeamTokens<T>
 where
-    Self: ::mcrt::__private::Send + ::mcrt::__private::Sync + 'static,
+    Self: ::mcrt::__private::BrokenController + ::mcrt::__private::Send
+        + ::mcrt::__private::Sync + 'static,
     T: Clone,
 {
     type Object = ::mcrt::__private::Unresolved;

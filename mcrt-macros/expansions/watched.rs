@@ -29,6 +29,7 @@ impl ::mcrt::MulticlusterController for TeamTokens {
         #[cfg(feature = "command")]
         "command",
     ];
+    #[allow(clippy::needless_update, clippy::redundant_closure)]
     fn wire(wiring: &mut ::mcrt::ControllerBuilder<Self>) {
         wiring
             .for_kind(
@@ -38,21 +39,23 @@ impl ::mcrt::MulticlusterController for TeamTokens {
         wiring
             .watches::<
                 Secret,
-                _,
+                ::mcrt::Requests<Self>,
             >(
                 ::mcrt::Watch::<Secret>::new().on(::mcrt::Place::Host),
-                <Secret as ::mcrt::__private::MappedBy<Self>>::map,
+                |controller, object, cx| <Secret as ::mcrt::__private::MappedBy<
+                    Self,
+                >>::map(controller, object, cx),
             );
         wiring
             .watches::<
                 ::mcrt::__private::PartialObjectMeta<v1::Node>,
-                _,
+                ::mcrt::Requests<Self>,
             >(
                 ::mcrt::Watch::<::mcrt::__private::PartialObjectMeta<v1::Node>>::new()
                     .on(::mcrt::Place::All),
-                <::mcrt::__private::PartialObjectMeta<
+                |controller, object, cx| <::mcrt::__private::PartialObjectMeta<
                     v1::Node,
-                > as ::mcrt::__private::MappedBy<Self>>::map,
+                > as ::mcrt::__private::MappedBy<Self>>::map(controller, object, cx),
             );
     }
 }
@@ -88,6 +91,7 @@ impl ::mcrt::__private::DeclaredBy<TeamTokens, ::mcrt::place::Host> for Secret {
 impl ::mcrt::__private::DeclaredBy<TeamTokens, ::mcrt::place::Fleet> for v1::Node {}
 impl ::mcrt::__private::DeclaredBy<TeamTokens, ::mcrt::place::Host> for v1::Node {}
 impl TeamTokens {
+    #[allow(clippy::needless_pass_by_value, clippy::unused_async, clippy::unused_self)]
     async fn reconcile(
         &self,
         config: Arc<ConfigMap>,
@@ -95,9 +99,11 @@ impl TeamTokens {
     ) -> Result<Action> {
         todo!()
     }
+    #[allow(clippy::needless_pass_by_value, clippy::unused_async, clippy::unused_self)]
     fn rotated(&self, key: &Secret, cx: MapContext<Self>) -> Vec<Request<ConfigMap>> {
         todo!()
     }
+    #[allow(clippy::needless_pass_by_value, clippy::unused_async, clippy::unused_self)]
     fn moved(
         &self,
         node: &PartialObjectMeta<v1::Node>,

@@ -36,13 +36,12 @@ mod cli;
 #[path = "private.rs"]
 pub mod __private;
 
-pub use __private::HandWired;
 pub use cache::{CacheSettings, Cacheable, Store, WatchState};
 pub use cluster::{ClusterName, Epoch, Health, ObjectKey, Properties};
 pub use controller::{
     Action, ApiKind, ApiScope, BuildError, ClusterContext, Context, Controller, ControllerBuilder,
-    ControllerCounters, ControllerHandle, Index, IndexKey, IndexReader, MapContext, MulticlusterController,
-    NeverSynced, Place, Reconciler, Request, Requests, Uses, Watch, place, predicate,
+    ControllerCounters, ControllerHandle, HandWired, Index, IndexKey, IndexReader, MapContext,
+    MulticlusterController, NeverSynced, Place, Reconciler, Request, Requests, Uses, Watch, place, predicate,
 };
 pub use error::{Error, ErrorClass, Result};
 pub use fleet::{Cluster, Fleet, FleetEvent, FleetSettings};

@@ -51,6 +51,12 @@ pub enum StartError {
         /// The name.
         name: String,
     },
+    /// The manager is stopping, or has stopped.
+    #[error("controller `{controller}` was added too late: the manager is stopping; start another manager")]
+    Stopping {
+        /// The controller.
+        controller: String,
+    },
     /// A provider cannot be set up.
     #[error("provider `{name}` cannot be set up: {reason}")]
     Provider {

@@ -30,7 +30,7 @@ impl Random {
     }
 
     /// The next number.
-    pub fn next(&mut self) -> u64 {
+    pub fn number(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.state;
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -40,7 +40,7 @@ impl Random {
 
     /// A number below `bound`.
     pub fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound
+        self.number() % bound
     }
 
     /// One of these.
@@ -48,7 +48,8 @@ impl Random {
     /// # Panics
     /// If there are none.
     pub fn choose<'a, T>(&mut self, from: &'a [T]) -> &'a T {
-        let at = usize::try_from(self.next() % (from.len() as u64)).expect("an index of a slice is a usize");
+        let at =
+            usize::try_from(self.number() % (from.len() as u64)).expect("an index of a slice is a usize");
         &from[at]
     }
 

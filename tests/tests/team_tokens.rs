@@ -54,12 +54,11 @@ impl Stage {
         static TURN: Mutex<()> = Mutex::const_new(());
         static SITE: OnceLock<Site> = OnceLock::new();
         let turn = TURN.lock().await;
-        let site = match SITE.get() {
-            Some(site) => site,
-            None => {
-                let site = Site::start(assets).await?;
-                SITE.get_or_init(|| site)
-            }
+        let site = if let Some(site) = SITE.get() {
+            site
+        } else {
+            let site = Site::start(assets).await?;
+            SITE.get_or_init(|| site)
         };
         let stage = Self {
             site,
@@ -349,8 +348,8 @@ async fn what_changed_while_the_controller_was_down_is_caught_up_with() -> Outco
     stage.configs(2).delete("old", &DeleteParams::default()).await?;
     let running = stage.start();
     stage.wait_for_token(0, "new").await;
-    for at in 0..2 {
-        stage.wait_for_another_token(at, "old", &before[at]).await;
+    for (at, token) in before.iter().enumerate().take(2) {
+        stage.wait_for_another_token(at, "old", token).await;
     }
     stage.wait_until_gone(2, "old").await;
     running.stop().await;

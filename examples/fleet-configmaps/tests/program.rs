@@ -1,11 +1,16 @@
 //! The program as a user starts it: what it prints on the simulated fleet, and how it ends.
 #![cfg(unix)]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "the helpers of tests fail as tests do"
+)]
 use rustix::process::{Pid, Signal, kill_process};
 use std::{
     collections::BTreeSet,
     io::{BufRead, BufReader, Read},
     process::{Child, Command, ExitStatus, Stdio},
-    sync::mpsc::{Receiver, Sender, channel},
+    sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel},
     thread::JoinHandle,
     time::{Duration, Instant},
 };
@@ -87,8 +92,8 @@ impl Program {
             let left = deadline.saturating_duration_since(Instant::now());
             match self.lines.recv_timeout(left) {
                 Ok(line) => self.seen.push(line),
-                Err(_) if left.is_zero() => panic!("it goes on; so far: {:#?}", self.seen),
-                Err(_) => break,
+                Err(RecvTimeoutError::Timeout) => panic!("it goes on; so far: {:#?}", self.seen),
+                Err(RecvTimeoutError::Disconnected) => break,
             }
         }
         self.child.wait().unwrap()

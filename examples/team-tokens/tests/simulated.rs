@@ -1,4 +1,9 @@
 //! The controller on a simulated fleet.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "the helpers of tests fail as tests do"
+)]
 #![cfg(feature = "sim")]
 
 use mcrt::{ControllerBuilder, Manager, MulticlusterController, providers::Sim};
@@ -8,7 +13,7 @@ use std::time::Duration;
 use team_tokens::{TOKEN, TeamTokens, demo};
 use tokio::{sync::oneshot, task::JoinHandle, time};
 
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_mins(1);
 const CLUSTERS: [&str; 3] = ["alpha", "beta", "gamma"];
 
 /// The controller at work on three clusters with the objects of the demonstration.
@@ -74,10 +79,10 @@ async fn until<T>(what: &str, look: impl Fn() -> Option<T>) -> T {
             time::sleep(Duration::from_millis(10)).await;
         }
     };
-    match time::timeout(LIMIT, found).await {
-        Ok(found) => found,
-        Err(_) => panic!("{what}: not within {LIMIT:?}"),
-    }
+    let Ok(found) = time::timeout(LIMIT, found).await else {
+        panic!("{what}: not within {LIMIT:?}");
+    };
+    found
 }
 
 #[tokio::test(start_paused = true)]

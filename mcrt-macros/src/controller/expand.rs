@@ -3,14 +3,15 @@
 use super::{
     Subject,
     model::{Declaration, Form, Model, Use},
+    relations,
 };
 use crate::{
-    names::{at, request_alias, type_text},
-    parse::{Backoff, Place},
+    names::{at, request_alias},
+    parse::Backoff,
 };
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
-use std::{collections::HashSet, time::Duration};
+use std::time::Duration;
 use syn::{Ident, LitStr, Path, Type, spanned::Spanned};
 
 /// The features of an application that choose a provider. They are asked for in the application itself:
@@ -34,8 +35,8 @@ pub(crate) fn expand(subject: &Subject, model: &Model) -> TokenStream {
     let ident = &subject.ident;
     let alias = request_type(subject, krate, &stored(&model.primary, &p));
     let controller = controller(ident, model, &p);
-    let relations = relations(ident, model, &p);
-    let checks = checks(ident, model, &p);
+    let relations = relations::expand(ident, model, &p);
+    let checks = checks(ident, model);
     quote!(#alias #controller #relations #checks)
 }
 
@@ -62,8 +63,10 @@ fn controller(ident: &Ident, model: &Model, p: &TokenStream) -> TokenStream {
             }
         }
     });
-    let wiring = Ident::new("wiring", Span::mixed_site());
-    let (steps, features) = (steps(model, p), FEATURES);
+    let features = FEATURES;
+    let wiring = wiring(Span::mixed_site());
+    let ownership = (!model.owned.is_empty()).then(|| ownership(p));
+    let steps = steps(model, p);
     quote! {
         #[automatically_derived]
         impl #krate::MulticlusterController for #ident {
@@ -71,19 +74,39 @@ fn controller(ident: &Ident, model: &Model, p: &TokenStream) -> TokenStream {
             const NAME: &'static #p::str = #name;
             #[allow(unexpected_cfgs)]
             const FEATURES: &'static [&'static #p::str] = &[#(#[cfg(feature = #features)] #features),*];
+            #[allow(clippy::needless_update, clippy::redundant_closure)]
             fn wire(#wiring: &mut #krate::ControllerBuilder<Self>) {
-                #(#wiring #steps;)*
+                #ownership
+                #(#steps;)*
             }
             #provider
         }
     }
 }
 
-/// The calls of the builder, each beginning with its dot.
+/// The parameter of `wire`, underlined at `span`; its hygiene keeps it apart from names in the user's expressions.
+fn wiring(span: Span) -> Ident {
+    Ident::new("wiring", Span::mixed_site().located_at(span))
+}
+
+/// Lets `owns` name a kind through its bound: where the bound fails, nothing else about the kind is reported.
+fn ownership(p: &TokenStream) -> TokenStream {
+    quote! {
+        trait Owned<O> { type Kind; }
+        impl<K: #p::OwnedBy<O>, O> Owned<O> for K { type Kind = K; }
+    }
+}
+
+/// The calls of the builder.
 fn steps(model: &Model, p: &TokenStream) -> Vec<TokenStream> {
     let krate = &model.krate;
     let mut steps = vec![primary_step(&model.primary, krate)];
-    steps.extend(model.owned.iter().map(|owned| owned_step(owned, krate, p)));
+    steps.extend(
+        model
+            .owned
+            .iter()
+            .map(|owned| owned_step(owned, &model.primary.ty, krate, p)),
+    );
     steps.extend(
         model
             .watched
@@ -96,36 +119,48 @@ fn steps(model: &Model, p: &TokenStream) -> Vec<TokenStream> {
 }
 
 fn primary_step(decl: &Declaration, krate: &Path) -> TokenStream {
+    let span = decl.ty.span();
     // The type comes from the other half, so that a mismatch is reported once, by the check in that half.
-    let object = at(decl.ty.span(), quote!(<Self as #krate::Reconciler>::Object));
-    let watch = watch(decl, krate, &object);
-    quote_spanned!(decl.ty.span()=> .for_kind(#watch))
+    let object = at(span, quote!(<Self as #krate::Reconciler>::Object));
+    let (wiring, watch) = (wiring(span), watch(decl, krate, &object));
+    quote_spanned!(span=> #wiring.for_kind(#watch))
 }
 
-fn owned_step(decl: &Declaration, krate: &Path, p: &TokenStream) -> TokenStream {
-    let ty = &decl.ty;
-    let watch = watch(decl, krate, &stored(decl, p));
+fn owned_step(decl: &Declaration, owner: &Type, krate: &Path, p: &TokenStream) -> TokenStream {
+    let (ty, span) = (&decl.ty, decl.ty.span());
+    let (wiring, p) = (wiring(span), at(span, p));
+    let kind = quote_spanned!(span=> <#ty as Owned<#owner>>::Kind);
     match decl.form {
-        Form::Metadata => quote_spanned!(ty.span()=> .owns::<#ty>(#watch)),
-        Form::Full => quote_spanned!(ty.span()=> .owns_full::<#ty>(#watch)),
+        Form::Metadata => {
+            let watch = watch(decl, krate, &quote_spanned!(span=> #p::PartialObjectMeta<_>));
+            quote_spanned!(span=> #wiring.owns::<#kind>(#watch))
+        }
+        Form::Full => {
+            let watch = watch(decl, krate, &quote_spanned!(span=> _));
+            quote_spanned!(span=> #wiring.owns_full::<#kind>(#watch))
+        }
     }
 }
 
 fn watched_step(decl: &Declaration, krate: &Path, p: &TokenStream) -> TokenStream {
-    let stored = stored(decl, p);
+    let span = decl.ty.span();
+    let (stored, wiring, p) = (stored(decl, p), wiring(span), at(span, p));
     let watch = watch(decl, krate, &stored);
-    let p = at(decl.ty.span(), p);
-    quote_spanned!(decl.ty.span()=> .watches::<#stored, _>(#watch, <#stored as #p::MappedBy<Self>>::map))
+    // A closure: where no function maps the kind, naming the function as a value would be a second error.
+    let map = quote_spanned! {span=>
+        |controller, object, cx| <#stored as #p::MappedBy<Self>>::map(controller, object, cx)
+    };
+    quote_spanned!(span=> #wiring.watches::<#stored, #krate::Requests<Self>>(#watch, #map))
 }
 
 fn used_step(used: &Use, krate: &Path) -> TokenStream {
     let Use { ty, place, verbs } = used;
-    let place = place.value(krate);
+    let (wiring, place) = (wiring(ty.span()), place.value(krate));
     let verbs = verbs
         .iter()
         .map(|verb| LitStr::new(&verb.to_string(), verb.span()));
     let verbs = (!used.verbs.is_empty()).then(|| quote!(.verbs(&[#(#verbs),*])));
-    quote_spanned!(ty.span()=> .uses::<#ty>(#krate::Uses::new().on(#place) #verbs))
+    quote_spanned!(ty.span()=> #wiring.uses::<#ty>(#krate::Uses::new().on(#place) #verbs))
 }
 
 /// `Watch::<T>::new().on(..)` and the options that were given.
@@ -152,8 +187,8 @@ fn setting_steps(model: &Model, p: &TokenStream) -> Vec<TokenStream> {
     ];
     let durations = [("resync", settings.resync), ("timeout", settings.timeout)];
     let call = |name: &str, value: TokenStream| {
-        let name = Ident::new(name, Span::call_site());
-        quote!(.#name(#value))
+        let (wiring, name) = (wiring(Span::mixed_site()), Ident::new(name, Span::call_site()));
+        quote!(#wiring.#name(#value))
     };
     let mut steps = Vec::new();
     steps.extend(
@@ -204,7 +239,7 @@ fn duration(duration: Duration, p: &TokenStream) -> TokenStream {
 }
 
 /// The type that the cache keeps: the kind, or its metadata.
-fn stored(decl: &Declaration, p: &TokenStream) -> TokenStream {
+pub(super) fn stored(decl: &Declaration, p: &TokenStream) -> TokenStream {
     let ty = &decl.ty;
     match decl.form {
         Form::Full => quote!(#ty),
@@ -215,75 +250,9 @@ fn stored(decl: &Declaration, p: &TokenStream) -> TokenStream {
     }
 }
 
-/// Impls that let the type checker see what is declared where.
-fn relations(ident: &Ident, model: &Model, p: &TokenStream) -> TokenStream {
+/// The one rule between the halves that is no bound.
+fn checks(ident: &Ident, model: &Model) -> TokenStream {
     let krate = &model.krate;
-    let home = if model.primary.place == Place::Host {
-        Place::Host
-    } else {
-        Place::Fleet
-    }
-    .marker(krate);
-    let mut relations = quote!(impl #p::Homed for #ident { type Place = #home; });
-    let mut places = model
-        .declarations()
-        .map(|(_, decl)| decl.place)
-        .chain(model.used.iter().map(|used| used.place));
-    if places.any(|place| place != Place::Fleet) {
-        relations.extend(quote!(impl #p::HasHost for #ident {}));
-    }
-    let mut indexable = HashSet::new();
-    for (word, decl) in model.declarations() {
-        let (ty, stored) = (&decl.ty, stored(decl, p));
-        for place in decl.place.parts() {
-            let place = place.marker(krate);
-            relations.extend(quote!(impl #p::CachedBy<#ident, #place> for #ty { type Stored = #stored; }));
-        }
-        if indexable.insert((type_text(ty), decl.form == Form::Full)) {
-            relations.extend(quote!(impl #p::IndexableBy<#ident> for #stored {}));
-        }
-        if word == "watches" {
-            let place = decl.place.marker(krate);
-            relations.extend(quote!(impl #p::WatchedBy<#ident> for #stored { type Place = #place; }));
-        }
-    }
-    relations.extend(declared(ident, model, p));
-    relations
-}
-
-/// One impl for each kind and place: `uses` may widen what a watch declares.
-fn declared(ident: &Ident, model: &Model, p: &TokenStream) -> TokenStream {
-    let watched = model.declarations().map(|(_, decl)| (&decl.ty, decl.place));
-    let used = model.used.iter().map(|used| (&used.ty, used.place));
-    let mut done = HashSet::new();
-    let impls = watched
-        .chain(used)
-        .flat_map(|(ty, place)| place.parts().iter().map(move |place| (ty, *place)));
-    impls
-        .filter(|(ty, place)| done.insert((type_text(ty), place.word())))
-        .map(|(ty, place)| {
-            let place = place.marker(&model.krate);
-            quote!(impl #p::DeclaredBy<#ident, #place> for #ty {})
-        })
-        .collect()
-}
-
-/// Bounds that the user's own types must meet, with their spans.
-fn checks(ident: &Ident, model: &Model, p: &TokenStream) -> TokenStream {
-    let krate = &model.krate;
-    let primary: &Type = &model.primary.ty;
-    let pairs = model.owned.iter().map(|decl| {
-        let ty = &decl.ty;
-        quote_spanned!(ty.span()=> owned::<#ty, #primary>();)
-    });
-    let owned = (!model.owned.is_empty()).then(|| {
-        quote! {
-            const _: fn() = || {
-                fn owned<K: #p::OwnedBy<O>, O>() {}
-                #(#pairs)*
-            };
-        }
-    });
     let policy = model.settings.error_policy.as_ref().map(|(_, argument)| {
         quote_spanned! {argument.span()=>
             const _: () = ::core::assert!(
@@ -292,5 +261,5 @@ fn checks(ident: &Ident, model: &Model, p: &TokenStream) -> TokenStream {
             );
         }
     });
-    quote!(#owned #policy)
+    quote!(#policy)
 }

@@ -3,6 +3,7 @@
 mod args;
 mod expand;
 mod model;
+mod relations;
 mod stub;
 
 use crate::{reconciler::without_markers, sink::Sink};

@@ -101,8 +101,7 @@ fn gone(self_ty: &Type, handler: &Handler, krate: &Path, p: &TokenStream) -> Tok
 fn error_policy(self_ty: &Type, handler: &Handler, krate: &Path, p: &TokenStream) -> TokenStream {
     let Handler { name, output, .. } = handler;
     let [object, error, cx] = arguments(handler, ["object", "error", "cx"]);
-    // Named once more, so that a wrong type is reported at the type and not at the whole signature.
-    let action = Ident::new("action", located_at(output.span()));
+    let action = quote_spanned!(output.span()=> <#output as #p::Into<#krate::Action>>::into);
     quote! {
         const ERROR_POLICY: #p::bool = true;
         fn error_policy(
@@ -111,8 +110,7 @@ fn error_policy(self_ty: &Type, handler: &Handler, krate: &Path, p: &TokenStream
             error: &#krate::Error,
             cx: #krate::Context<Self>,
         ) -> #krate::Action {
-            let #action: #output = <#self_ty>::#name(self, #object, #error, #cx);
-            #action
+            #action(<#self_ty>::#name(self, #object, #error, #cx))
         }
     }
 }

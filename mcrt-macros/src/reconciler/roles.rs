@@ -4,7 +4,7 @@ use super::block::{Block, Function, Member, names_marker};
 use crate::sink::Sink;
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
-use syn::{Attribute, Meta, Path};
+use syn::{Attribute, Meta, Path, parse_quote};
 
 /// The part that a marked function plays.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -123,6 +123,11 @@ fn take_from(function: &mut Function, krate: &Path, sink: &mut Sink) -> Option<M
         found = Some((*role, true));
     }
     let (role, sure) = found?;
+    // The signature is the framework's choice, not the author's.
+    function.attrs.insert(
+        0,
+        parse_quote!(#[allow(clippy::needless_pass_by_value, clippy::unused_async, clippy::unused_self)]),
+    );
     Some(Marked {
         role,
         sure,

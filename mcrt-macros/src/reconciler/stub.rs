@@ -35,8 +35,9 @@ pub(crate) fn expand(block: &Block, marked: &[Marked], krate: &Path) -> TokenStr
     let constants = (!generic && block.of_trait.is_none()).then(|| constants(self_ty, &indexes, krate));
     let (generics, _, clause) = block.generics.split_for_impl();
     let bounds = clause.map(|clause| &clause.predicates);
-    // A generic type cannot promise these for every parameter.
-    let shared = generic.then(|| quote!(Self: #p::Send + #p::Sync + 'static, #bounds));
+    // A generic type cannot promise the bounds for every parameter, and is refused at the struct alone: without a
+    // rejected struct this is no reconciler.
+    let shared = generic.then(|| quote!(Self: #p::BrokenController + #p::Send + #p::Sync + 'static, #bounds));
     quote! {
         #constants
         impl #generics #krate::Reconciler for #self_ty where #shared {

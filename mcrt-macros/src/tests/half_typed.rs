@@ -7,6 +7,12 @@ fn tokens(text: &str) -> TokenStream {
         .expect("brackets are balanced in an editor's token tree")
 }
 
+/// The block comes first, with its function in it.
+fn starts_with_its_block(expansion: &str) -> bool {
+    let block = expansion.split("impl :: mcrt").next().unwrap_or_default();
+    block.starts_with("impl TeamTokens {") && block.contains("async fn reconcile")
+}
+
 #[test]
 fn half_typed_arguments_still_emit_the_struct_and_a_stand_in() {
     let lists = [
@@ -61,10 +67,7 @@ fn a_half_typed_body_is_no_mistake_of_the_block() {
         }
     }";
     let expansion = crate::reconciler::expand(TokenStream::new(), tokens(block)).to_string();
-    assert!(
-        expansion.starts_with("impl TeamTokens { async fn reconcile"),
-        "{expansion}"
-    );
+    assert!(starts_with_its_block(&expansion), "{expansion}");
     assert!(expansion.contains("Reconciler for TeamTokens"), "{expansion}");
     assert!(!expansion.contains("compile_error"), "{expansion}");
 }
@@ -94,10 +97,7 @@ fn half_typed_members_still_emit_the_block_without_its_markers() {
             }}"
         );
         let expansion = crate::reconciler::expand(TokenStream::new(), tokens(&block)).to_string();
-        assert!(
-            expansion.starts_with("impl TeamTokens { async fn reconcile"),
-            "{member}: {expansion}"
-        );
+        assert!(starts_with_its_block(&expansion), "{member}: {expansion}");
         assert!(
             expansion.contains("Reconciler for TeamTokens"),
             "{member}: {expansion}"

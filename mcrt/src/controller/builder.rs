@@ -1,14 +1,15 @@
-//! Builds a controller: what the macros write, and what can be written by hand.
+//! Collects the declarations of a controller: what the macros write, and what can be written by hand.
 use super::{
-    ApiKind, Index, MapContext, Place, Reconciler, Uses, Watch,
-    declaration::{Declaration, Declared, Map, Role, Summary},
-    erased::Controller,
+    ApiKind, ApiScope, Index, MapContext, Reconciler, Uses, Watch,
+    build::{FOR, OWNS, Pending},
+    declaration::{Declared, Map, Role, Summary},
     index::{AnyIndex, IndexKey, Indexed},
+    outputs::{IndexKeys, IntoRequests},
+    settings::Settings,
     tombstones::Tombstones,
     watch::Map as FleetMap,
 };
 use crate::{
-    __private::{IndexKeys, IntoRequests, Scoped},
     cache::{Cacheable, WatchScope},
     fleet::FleetEvent,
     queue::Backoff,
@@ -17,78 +18,7 @@ use kube::{
     Resource,
     core::{ApiResource, PartialObjectMeta},
 };
-use std::{fmt, sync::Arc, time::Duration};
-
-pub(crate) const FOR: &str = "for";
-
-/// How a controller runs.
-#[derive(Clone, Debug)]
-pub(crate) struct Settings {
-    pub(crate) concurrency: u32,
-    pub(crate) per_cluster: Option<u32>,
-    pub(crate) resync: Option<Duration>,
-    pub(crate) timeout: Duration,
-    pub(crate) field_manager: Option<String>,
-    pub(crate) backoff: Backoff,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            concurrency: 256,
-            per_cluster: None,
-            resync: None,
-            timeout: Duration::from_mins(5),
-            field_manager: None,
-            backoff: Backoff::default(),
-        }
-    }
-}
-
-/// Why a controller cannot be built.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum BuildError {
-    /// No kind is reconciled.
-    #[error("controller `{controller}` reconciles no kind: call `for_kind`")]
-    NoFor {
-        /// The controller.
-        controller: String,
-    },
-    /// A kind is watched twice on one place.
-    #[error("controller `{controller}` watches `{kind}` twice on {place}: declare it once")]
-    Twice {
-        /// The controller.
-        controller: String,
-        /// The kind.
-        kind: String,
-        /// Where it is watched twice.
-        place: Place,
-    },
-    /// An owned kind is watched where its owners are not.
-    #[error(
-        "controller `{controller}` owns `{kind}` on {place}, but reconciles on {home}: owner references do not \
-         cross clusters; use `watches` with a map function"
-    )]
-    OwnsElsewhere {
-        /// The controller.
-        controller: String,
-        /// The owned kind.
-        kind: String,
-        /// Where the owned kind is watched.
-        place: Place,
-        /// Where the owners are.
-        home: Place,
-    },
-    /// A number that has to be at least one is zero.
-    #[error("controller `{controller}`: `{setting}` is at least 1")]
-    Zero {
-        /// The controller.
-        controller: String,
-        /// The setting.
-        setting: &'static str,
-    },
-}
+use std::{any::TypeId, fmt, sync::Arc, time::Duration};
 
 /// Collects the declarations of a controller; equal in power to the attributes.
 ///
@@ -116,23 +46,15 @@ pub enum BuildError {
 /// # Ok::<(), mcrt::BuildError>(())
 /// ```
 pub struct ControllerBuilder<R: Reconciler> {
-    name: String,
-    settings: Settings,
-    declarations: Vec<Pending<R>>,
-    indexes: Vec<Box<dyn AnyIndex>>,
-    on_fleet: Option<FleetMap<R>>,
-    uses: Vec<(String, Uses)>,
-    tombstones: Arc<Tombstones<R::Object>>,
-    kind: Option<(ApiResource, Option<bool>)>,
-    zero: Option<&'static str>,
-}
-
-/// A declaration whose place may still depend on that of `for`.
-struct Pending<R> {
-    place: Option<Place>,
-    role: &'static str,
-    kind: String,
-    resolve: Box<dyn FnOnce(Place) -> Box<dyn Declaration<R>> + Send>,
+    pub(super) name: String,
+    pub(super) settings: Settings,
+    pub(super) declarations: Vec<Pending<R>>,
+    pub(super) indexes: Vec<Box<dyn AnyIndex>>,
+    pub(super) on_fleet: Option<FleetMap<R>>,
+    pub(super) uses: Vec<(String, Uses)>,
+    pub(super) tombstones: Arc<Tombstones<R::Object>>,
+    pub(super) kind: Option<(ApiResource, Option<bool>)>,
+    pub(super) zero: Option<&'static str>,
 }
 
 impl<R: Reconciler> ControllerBuilder<R> {
@@ -154,7 +76,7 @@ impl<R: Reconciler> ControllerBuilder<R> {
     /// The kind to reconcile.
     pub fn for_kind(&mut self, watch: Watch<R::Object>) -> &mut Self
     where
-        R::Object: Cacheable + Resource<DynamicType = (), Scope: Scoped>,
+        R::Object: ApiKind,
     {
         let namespaced = <R::Object as Resource>::Scope::NAMESPACED;
         self.reconciles((), namespaced, watch)
@@ -189,17 +111,17 @@ impl<R: Reconciler> ControllerBuilder<R> {
     /// A kind whose objects are owned, by owner reference, by the reconciled kind; only their metadata is watched
     /// and kept.
     pub fn owns<K: ApiKind>(&mut self, watch: Watch<PartialObjectMeta<K>>) -> &mut Self {
-        self.declare("owns", (), Role::Owns, watch)
+        self.declare(OWNS, (), Role::Owns, watch)
     }
 
     /// As [`owns`](Self::owns), with the objects kept whole.
     pub fn owns_full<K: ApiKind>(&mut self, watch: Watch<K>) -> &mut Self {
-        self.declare("owns", (), Role::Owns, watch)
+        self.declare(OWNS, (), Role::Owns, watch)
     }
 
     /// As [`owns`](Self::owns), of a kind that only a value knows; `T` says what is kept.
     pub fn owns_with<T: Cacheable>(&mut self, kind: T::DynamicType, watch: Watch<T>) -> &mut Self {
-        self.declare("owns", kind, Role::Owns, watch)
+        self.declare(OWNS, kind, Role::Owns, watch)
     }
 
     /// A kind whose changes are mapped to requests. `T` is the kind, or its metadata alone.
@@ -354,7 +276,12 @@ impl<R: Reconciler> ControllerBuilder<R> {
             role,
             kind: scope.resource.kind.clone(),
             resolve: Box::new(move |place| {
-                let summary = Summary { role, place, scope };
+                let summary = Summary {
+                    role,
+                    place,
+                    scope,
+                    stored: TypeId::of::<T>(),
+                };
                 Box::new(Declared {
                     summary,
                     dyntype: kind,
@@ -365,83 +292,6 @@ impl<R: Reconciler> ControllerBuilder<R> {
         });
         self
     }
-
-    /// Checks the declarations and builds the controller.
-    pub fn build(mut self, reconciler: R) -> Result<Controller, BuildError>
-    where
-        R::Object: Cacheable,
-    {
-        R::indexes(&mut self);
-        let controller = || self.name.clone();
-        if let Some(setting) = self.zero {
-            return Err(BuildError::Zero {
-                controller: controller(),
-                setting,
-            });
-        }
-        let Some((kind, namespaced)) = self.kind.clone() else {
-            return Err(BuildError::NoFor {
-                controller: controller(),
-            });
-        };
-        let home = self
-            .declarations
-            .iter()
-            .find(|pending| pending.role == FOR)
-            .and_then(|pending| pending.place);
-        let home = home.unwrap_or_default();
-        let uses_host = self.uses.iter().any(|(_, uses)| uses.place.has_host());
-        let mut declarations: Vec<Box<dyn Declaration<R>>> = Vec::with_capacity(self.declarations.len());
-        for pending in std::mem::take(&mut self.declarations) {
-            let inherited = if pending.role == "owns" {
-                home
-            } else {
-                Place::default()
-            };
-            let place = pending.place.unwrap_or(inherited);
-            if pending.role == "owns" && place != home {
-                return Err(BuildError::OwnsElsewhere {
-                    controller: controller(),
-                    kind: pending.kind,
-                    place,
-                    home,
-                });
-            }
-            let declaration = (pending.resolve)(place);
-            if let Some(place) = overlap(&declarations, declaration.summary()) {
-                return Err(BuildError::Twice {
-                    controller: controller(),
-                    kind: pending.kind,
-                    place,
-                });
-            }
-            declarations.push(declaration);
-        }
-        Ok(Controller::new(super::erased::Parts {
-            uses_host: uses_host || declarations.iter().any(|watch| watch.summary().place.has_host()),
-            name: self.name,
-            settings: self.settings,
-            declarations,
-            indexes: self.indexes,
-            on_fleet: self.on_fleet,
-            uses: self.uses,
-            tombstones: self.tombstones,
-            kind,
-            namespaced,
-            reconciler: Arc::new(reconciler),
-        }))
-    }
-}
-
-/// Where a kind is declared already, if on the same place.
-fn overlap<R: Reconciler>(declared: &[Box<dyn Declaration<R>>], new: &Summary) -> Option<Place> {
-    let mut declared = declared.iter().map(|declaration| declaration.summary());
-    let same = declared.find(|old| {
-        let meet = (old.place.has_host() && new.place.has_host())
-            || (old.place.has_fleet() && new.place.has_fleet());
-        meet && old.scope.resource == new.scope.resource
-    });
-    same.map(|old| old.place)
 }
 
 impl<R: Reconciler> fmt::Debug for ControllerBuilder<R> {

@@ -1,10 +1,15 @@
 //! What a reconcile can reach: its request, its cluster, the host, the fleet.
 use super::{
-    IndexReader, Reconciler, Request, engagement::Engagement, index::IndexKey, place, reach::ClusterContext,
-    runtime::Shared, watch::Index,
+    IndexReader, Reconciler, Request,
+    engagement::Engagement,
+    index::IndexKey,
+    place,
+    reach::ClusterContext,
+    relations::{CachedBy, DeclaredBy, HasHost, Homed},
+    runtime::Shared,
+    watch::Index,
 };
 use crate::{
-    __private::{CachedBy, DeclaredBy, HasHost, Homed},
     Result,
     cache::{Cacheable, Store},
     cluster::ObjectKey,

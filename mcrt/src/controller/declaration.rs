@@ -12,7 +12,7 @@ use crate::{
     fleet::Cluster,
 };
 use futures::future::BoxFuture;
-use std::{fmt, sync::Arc};
+use std::{any::TypeId, fmt, sync::Arc};
 
 /// A watch of a controller, in words.
 #[derive(Clone, Debug)]
@@ -20,6 +20,8 @@ pub(crate) struct Summary {
     pub(crate) role: &'static str,
     pub(crate) place: Place,
     pub(crate) scope: WatchScope,
+    /// The type of what is kept.
+    pub(crate) stored: TypeId,
 }
 
 impl fmt::Display for Summary {

@@ -1,18 +1,19 @@
 //! A built controller, whatever it reconciles.
 use super::{
     Reconciler, Uses,
-    builder::Settings,
     declaration::Declaration,
     engagement::Engaged,
     index::AnyIndex,
     runtime::{Counters, Runtime, Shared},
+    settings::Settings,
     tombstones::Tombstones,
     watch::Map as FleetMap,
 };
 use crate::{
     cache::Cacheable,
+    cluster::ClusterName,
     fleet::{Fleet, Participant},
-    queue::{FairQueue, QueueCounters, QueueSettings},
+    queue::{FairQueue, LaneCounters, QueueCounters, QueueSettings},
 };
 use futures::future::BoxFuture;
 use kube::core::ApiResource;
@@ -182,6 +183,12 @@ impl ControllerHandle {
             timeouts: counters.timeouts.load(Ordering::Relaxed),
             gone: counters.gone.load(Ordering::Relaxed),
         }
+    }
+
+    /// What one cluster has in its queue; `None` for a cluster that it has not engaged.
+    pub fn lane(&self, cluster: &ClusterName) -> Option<LaneCounters> {
+        let lane = self.0.engaged.read().lane(cluster)?;
+        self.0.queue.lane_counters(lane)
     }
 
     /// The state of its queue.

@@ -78,6 +78,6 @@ impl<R: Reconciler<Object: Cacheable>> Runtime<R> {
 
     fn uses_host_primary(&self) -> bool {
         self.plan()
-            .any(|watch| watch.role == super::builder::FOR && watch.place.has_host())
+            .any(|watch| watch.role == super::build::FOR && watch.place.has_host())
     }
 }

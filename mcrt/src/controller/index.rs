@@ -1,12 +1,17 @@
 //! Indexes of a controller: bound to each cluster as it engages, read by their handles.
-use super::{Request, engagement::Engagement, watch::Index};
+use super::{Request, declaration::Summary, engagement::Engagement, watch::Index};
 use crate::{
     cache::{Cache, Cacheable, IndexRef, Store},
     fleet::Cluster,
 };
 use futures::future::BoxFuture;
 use kube::core::ApiResource;
-use std::{any::Any, fmt, hash::Hash, sync::Arc};
+use std::{
+    any::{Any, TypeId},
+    fmt,
+    hash::Hash,
+    sync::Arc,
+};
 
 /// What an index may be keyed by.
 pub trait IndexKey: Clone + Eq + Hash + Send + Sync + 'static {}
@@ -14,6 +19,11 @@ impl<V: Clone + Eq + Hash + Send + Sync + 'static> IndexKey for V {}
 
 /// An index of some kind, by something.
 pub(crate) trait AnyIndex: Send + Sync + 'static {
+    fn name(&self) -> &'static str;
+
+    /// Whether a declaration keeps what is indexed.
+    fn covers(&self, declaration: &Summary) -> bool;
+
     /// Adds the index to the cache, if that stores what is indexed.
     fn bind<'a>(&'a self, cache: &'a (dyn Any + Send + Sync)) -> BoxFuture<'a, Option<BoundIndex>>;
 }
@@ -34,6 +44,18 @@ struct Bound<T: Cacheable, V> {
 }
 
 impl<T: Cacheable, V: IndexKey> AnyIndex for Indexed<T, V> {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn covers(&self, declaration: &Summary) -> bool {
+        let meant = self
+            .resource
+            .as_ref()
+            .is_none_or(|resource| declaration.scope.resource == *resource);
+        meant && declaration.stored == TypeId::of::<T>()
+    }
+
     fn bind<'a>(&'a self, cache: &'a (dyn Any + Send + Sync)) -> BoxFuture<'a, Option<BoundIndex>> {
         Box::pin(async move {
             let cache: &Cache<T> = cache.downcast_ref()?;
@@ -69,6 +91,17 @@ impl<T: Cacheable, V: IndexKey> IndexReader<T, V> {
         });
         Self {
             parts: parts.collect(),
+        }
+    }
+
+    /// The part of one cluster; empty if the index has none there.
+    #[must_use]
+    pub fn of(&self, cluster: &Cluster) -> Self {
+        let here = self.parts.iter().filter(|(other, _)| other == cluster);
+        Self {
+            parts: here
+                .map(|(cluster, bound)| (cluster.clone(), bound.clone()))
+                .collect(),
         }
     }
 

@@ -1,7 +1,9 @@
 //! What a map function can reach: stores and indexes, nothing that waits.
-use super::{IndexReader, engagement::Engagement, index::IndexKey, runtime::Shared, watch::Index};
+use super::{
+    IndexReader, engagement::Engagement, index::IndexKey, relations::IndexableBy, runtime::Shared,
+    watch::Index,
+};
 use crate::{
-    __private::IndexableBy,
     cache::{Cacheable, Store},
     fleet::{Cluster, Fleet},
 };

@@ -5,6 +5,7 @@
 //! delta --> trigger (for / owns / watches + map) --> queue --> runner --> Reconciler --> outcome --> queue
 //! ```
 mod action;
+mod build;
 mod builder;
 mod context;
 mod declaration;
@@ -13,19 +14,23 @@ mod erased;
 mod fleet_events;
 mod index;
 mod map;
+pub(crate) mod outputs;
 pub mod place;
 pub mod predicate;
 mod reach;
 mod reconciler;
+pub(crate) mod relations;
 mod request;
 mod runner;
 mod runtime;
+mod settings;
 mod tombstones;
 mod trigger;
 mod watch;
 
 pub use action::Action;
-pub use builder::{BuildError, ControllerBuilder};
+pub use build::BuildError;
+pub use builder::ControllerBuilder;
 pub use context::Context;
 pub use erased::{Controller, ControllerCounters, ControllerHandle};
 pub use index::{IndexKey, IndexReader};
@@ -33,8 +38,8 @@ pub use map::MapContext;
 pub use place::Place;
 pub use reach::{ApiKind, ApiScope, ClusterContext, NeverSynced};
 pub use reconciler::{MulticlusterController, Reconciler};
+pub use relations::HandWired;
 pub use request::{Request, Requests};
 pub use watch::{Index, Uses, Watch};
 
 pub(crate) use erased::Bound;
-pub(crate) use request::Wanted;

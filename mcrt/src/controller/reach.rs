@@ -1,7 +1,10 @@
 //! Reads and writes in one cluster, of the kinds declared there.
-use super::{context::Inner, engagement::Engagement};
+use super::{
+    context::Inner,
+    engagement::Engagement,
+    relations::{CachedBy, DeclaredBy},
+};
 use crate::{
-    __private::{CachedBy, DeclaredBy, Scoped},
     Error, Result,
     cache::{Cacheable, Store},
     cluster::ObjectKey,
@@ -20,10 +23,16 @@ use std::{fmt, marker::PhantomData, sync::Arc};
 const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 
 /// A kind whose API server path follows from its type.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be watched",
+    label = "not a Kubernetes kind",
+    note = "a kind implements `kube::Resource`: derive `kube::CustomResource`, or name a type of `k8s_openapi`"
+)]
 pub trait ApiKind:
     Resource<DynamicType = (), Scope: ApiScope> + Clone + fmt::Debug + DeserializeOwned + Send + Sync + 'static
 {
 }
+#[diagnostic::do_not_recommend]
 impl<K> ApiKind for K where
     K: Resource<DynamicType = (), Scope: ApiScope>
         + Clone
@@ -36,7 +45,10 @@ impl<K> ApiKind for K where
 }
 
 /// Whether objects of a kind live in namespaces.
-pub trait ApiScope: Scoped + Sized {
+pub trait ApiScope: Sized {
+    /// Whether they do, as far as the type says: `None` for a dynamic kind.
+    const NAMESPACED: Option<bool>;
+
     /// The API of a kind of this scope, within the namespace where that means something.
     fn api<K: Resource<Scope = Self>>(
         client: Client,
@@ -46,12 +58,16 @@ pub trait ApiScope: Scoped + Sized {
 }
 
 impl ApiScope for ClusterResourceScope {
+    const NAMESPACED: Option<bool> = Some(false);
+
     fn api<K: Resource<Scope = Self>>(client: Client, _: Option<&str>, kind: &K::DynamicType) -> Api<K> {
         Api::all_with(client, kind)
     }
 }
 
 impl ApiScope for NamespaceResourceScope {
+    const NAMESPACED: Option<bool> = Some(true);
+
     fn api<K: Resource<Scope = Self>>(
         client: Client,
         namespace: Option<&str>,
@@ -66,6 +82,8 @@ impl ApiScope for NamespaceResourceScope {
 }
 
 impl ApiScope for DynamicResourceScope {
+    const NAMESPACED: Option<bool> = None;
+
     fn api<K: Resource<Scope = Self>>(
         client: Client,
         namespace: Option<&str>,

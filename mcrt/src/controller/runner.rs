@@ -160,7 +160,7 @@ impl<R: Reconciler<Object: Cacheable>> Runtime<R> {
                 return outcome;
             }
             Counters::count(&self.shared.counters.gone);
-            self.tombstones.settle(home.lane, key, &gone);
+            self.tombstones.settle(home.lane, key);
         }
         let Some(object) = store.get(key) else {
             return Outcome::Done;

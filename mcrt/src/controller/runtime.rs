@@ -1,9 +1,9 @@
 //! A controller at work: its queue, its engagements, and how it takes part in a cluster's life.
 use super::{
-    builder::Settings,
     declaration::{Declaration, Summary},
     engagement::{Engaged, Engagement},
     index::AnyIndex,
+    settings::Settings,
     tombstones::Tombstones,
     watch::Map as FleetMap,
 };

@@ -5,8 +5,8 @@ use std::{collections::HashMap, sync::Arc};
 
 /// The last known state of deleted objects, by the lane of their home cluster.
 ///
-/// One object can be deleted, created and deleted again before its key runs: the later one replaces the earlier,
-/// since work is per name and both are gone.
+/// One object can be deleted, created and deleted again before its key runs. The earliest is kept: until leave of it
+/// is taken nothing of its name is reconciled, so nobody has met the later ones.
 pub(crate) struct Tombstones<T>(Mutex<HashMap<(Lane, ObjectKey), Arc<T>>>);
 
 impl<T> Tombstones<T> {
@@ -15,7 +15,7 @@ impl<T> Tombstones<T> {
     }
 
     pub(crate) fn bury(&self, home: Lane, key: ObjectKey, object: Arc<T>) {
-        self.0.lock().insert((home, key), object);
+        self.0.lock().entry((home, key)).or_insert(object);
     }
 
     pub(crate) fn get(&self, home: Lane, key: &ObjectKey) -> Option<Arc<T>> {
@@ -26,16 +26,9 @@ impl<T> Tombstones<T> {
         tombstones.get(&(home, key.clone())).cloned()
     }
 
-    /// Takes leave of `object`; a later one of the same name stays.
-    pub(crate) fn settle(&self, home: Lane, key: &ObjectKey, object: &Arc<T>) {
-        let mut tombstones = self.0.lock();
-        let at = (home, key.clone());
-        if tombstones
-            .get(&at)
-            .is_some_and(|current| Arc::ptr_eq(current, object))
-        {
-            tombstones.remove(&at);
-        }
+    /// Leave has been taken of what is under `key`.
+    pub(crate) fn settle(&self, home: Lane, key: &ObjectKey) {
+        self.0.lock().remove(&(home, key.clone()));
     }
 
     pub(crate) fn purge(&self, home: Lane) {

@@ -99,8 +99,8 @@ impl Fleet {
         self.0.state.lock().synced
     }
 
-    /// The fleet's changes: first the clusters that are engaged now, then what happens, none lost. Ends with the
-    /// fleet.
+    /// The fleet's changes: first the clusters that are engaged now (their health is asked of each), then what
+    /// happens, none lost. Ends with the fleet, without telling of each cluster that leaves with it.
     pub fn events(&self) -> impl Stream<Item = FleetEvent> + Send + Unpin + use<> {
         let mut state = self.0.state.lock();
         let mut replay: Vec<_> = state
@@ -116,6 +116,11 @@ impl Fleet {
 
     pub(super) fn settings(&self) -> &FleetSettings {
         &self.0.settings
+    }
+
+    /// Whether every cluster has been told to leave.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.0.state.lock().closed
     }
 
     /// How long running reconciles of a cluster that leaves may go on.

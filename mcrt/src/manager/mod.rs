@@ -67,6 +67,9 @@ impl ManagerBuilder {
     ///
     /// # Errors
     /// If there is no provider, if two controllers share a name, or if one needs a host and there is none.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
     pub fn build(self) -> Result<Manager, StartError> {
         let provider = self.provider.ok_or(StartError::NoProvider)?;
         let stop = CancellationToken::new();
@@ -176,12 +179,18 @@ impl ManagerHandle {
     /// Runs one more controller; every engaged cluster is engaged for it exactly once.
     ///
     /// # Errors
-    /// If a controller of that name runs already, or if it needs a host and there is none.
+    /// If a controller of that name runs already, if it needs a host and there is none, or if the manager stops.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
     pub fn add(&self, controller: Controller) -> Result<ControllerHandle, StartError> {
         let name = controller.name().to_owned();
         let mut running = self.0.running.lock();
         if running.iter().any(|other| other.name() == name) {
             return Err(StartError::DuplicateController { name });
+        }
+        if self.0.stop.is_cancelled() || self.0.fleet.is_closed() {
+            return Err(StartError::Stopping { controller: name });
         }
         if controller.uses_host() {
             self.engage_host(&name)?;

@@ -7,7 +7,7 @@
 //!
 //! let sims = Sims::of(["a", "b"]);
 //! sims.server("a").create(config("first")).unwrap();
-//! let seen = Recorder::default();
+//! let seen: Recorder = Recorder::default();
 //! sims.manager()
 //!     .controller(seen.controller("seen"))
 //!     .run(async |running| {

@@ -13,7 +13,7 @@ use super::{Sims, servers::access};
 use crate::waiting::{eventually, eventually_in, within};
 
 /// How long anything is waited for, in virtual time.
-const LIMIT: Duration = Duration::from_secs(120);
+const LIMIT: Duration = Duration::from_mins(2);
 
 /// What a manager is to run.
 #[must_use]

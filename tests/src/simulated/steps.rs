@@ -2,10 +2,7 @@
 
 use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 
-use mcrt::{
-    ClusterName, FleetSettings,
-    fleet::{Step, Steps},
-};
+use mcrt::{ClusterName, FleetSettings, fleet::Step};
 use parking_lot::Mutex;
 
 /// Holds every cluster up at some steps, and says which were reached.
@@ -26,7 +23,16 @@ impl Holds {
 
     /// Puts the holds in place.
     pub fn apply(&self, settings: &mut FleetSettings) {
-        settings.steps = self.hook();
+        let holds = self.clone();
+        settings.steps = Some(Arc::new(move |step, cluster| {
+            holds.reached.lock().push((step, cluster));
+            let delay = holds.delays.get(&step).copied();
+            Box::pin(async move {
+                if let Some(delay) = delay {
+                    tokio::time::sleep(delay).await;
+                }
+            })
+        }));
     }
 
     /// Whether a cluster has come to a step, held there or past it.
@@ -38,19 +44,6 @@ impl Holds {
         found
             .then_some(())
             .ok_or_else(|| format!("{cluster} is not at {step:?}: {reached:?}"))
-    }
-
-    fn hook(&self) -> Steps {
-        let holds = self.clone();
-        Some(Arc::new(move |step, cluster| {
-            holds.reached.lock().push((step, cluster));
-            let delay = holds.delays.get(&step).copied();
-            Box::pin(async move {
-                if let Some(delay) = delay {
-                    tokio::time::sleep(delay).await;
-                }
-            })
-        }))
     }
 }
 

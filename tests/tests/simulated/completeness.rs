@@ -340,7 +340,7 @@ async fn an_index_works_in_a_cluster_that_comes_up_late() {
             running
                 .until("the good one works", async || seen.expect("a", "red", 1))
                 .await;
-            sleep(Duration::from_secs(60)).await;
+            sleep(Duration::from_mins(1)).await;
             sims.server("late").clear_hook();
             running.settled().await;
             seen.forget();

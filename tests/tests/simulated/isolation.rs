@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Secret;
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
-use mcrt::{Action, ControllerBuilder, Watch, WatchState};
+use mcrt::{Action, ControllerBuilder, Health, Watch, WatchState};
 use mcrt_sim::{ServedKind, Server, Verdict};
-use mcrt_tests::simulated::{Recorder, Running, Sims, config, fail_kind, hang, hang_kind, name};
+use mcrt_tests::simulated::{Recorder, Run, Running, Sims, config, fail_kind, hang, hang_kind, name};
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 
@@ -69,9 +69,9 @@ async fn dead_clusters_delay_nobody() {
             }
             for round in 0..30 {
                 let object = format!("new-{round}");
-                living
-                    .iter()
-                    .for_each(|member| drop(sims.server(member).create(config(&object))));
+                for member in living {
+                    sims.server(member).create(config(&object)).unwrap();
+                }
                 all_reconciled(running, SECOND, &seen, &living, &object).await;
                 sleep(SECOND).await;
             }
@@ -159,9 +159,9 @@ async fn an_outage_costs_probes_and_each_key_runs_once_after_it() {
             server.disconnect_watches();
             running
                 .until("it is found unreachable", async || {
-                    match running.cluster("a").health().is_ready() {
-                        false => Ok(()),
-                        true => Err("ready".to_owned()),
+                    match running.cluster("a").health() {
+                        Health::Unreachable { .. } => Ok(()),
+                        health => Err(health.to_string()),
                     }
                 })
                 .await;
@@ -346,6 +346,42 @@ async fn hanging_reconciles_of_one_cluster_leave_permits_for_the_others() {
             }
             let stuck = seen.runs().iter().filter(|run| run.cluster == "stuck").count();
             assert!(stuck >= 2, "{stuck} run");
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_more_run_at_once_than_a_cluster_and_the_controller_may() {
+    let sims = Sims::of(["a", "b", "c"]);
+    for server in sims.servers() {
+        for object in 0..20 {
+            server.create(config(&format!("object-{object}"))).unwrap();
+        }
+    }
+    let seen: Recorder = Recorder::default().doing(|_| async {
+        sleep(SECOND).await;
+        Ok(Action::await_change())
+    });
+    let mut wiring = seen.wiring("capped");
+    wiring.concurrency(5).per_cluster(2);
+    sims.manager()
+        .controller(seen.build(wiring))
+        .run(async |running| {
+            running.settled().await;
+            let runs = seen.runs();
+            assert_eq!(runs.len(), 60);
+            let during = |run: &Run| {
+                let other = runs
+                    .iter()
+                    .filter(move |it| it.began <= run.began && it.ended > Some(run.began));
+                let own = other.clone().filter(|it| it.cluster == run.cluster).count();
+                (other.count(), own)
+            };
+            let (most, most_of_one) = runs
+                .iter()
+                .map(during)
+                .fold((0, 0), |a, b| (a.0.max(b.0), a.1.max(b.1)));
+            assert_eq!((most, most_of_one), (5, 2));
         })
         .await;
 }

@@ -19,57 +19,59 @@ use parking_lot::Mutex;
 use tokio::time::{Instant, sleep};
 
 const GRACE: Duration = Duration::from_secs(3);
-const HOUR: Duration = Duration::from_secs(3600);
+const HOUR: Duration = Duration::from_hours(1);
 
-/// Ends in its own time: at once, late, when asked and a while after, or never by itself.
-async fn stop_somehow(call: Call, random: Arc<Mutex<Random>>) -> mcrt::Result<Action> {
-    let (way, time) = {
-        let mut random = random.lock();
-        (random.below(4), random.millis(2_000))
-    };
-    match way {
-        0 => {}
-        1 => sleep(time).await,
-        2 => {
-            call.cx.cancelled().await;
-            sleep(time).await;
-        }
-        _ => sleep(HOUR).await,
-    }
-    Ok(Action::requeue(HOUR))
+/// How much happens, and how fast.
+#[derive(Clone, Copy)]
+struct Pace {
+    changes: u32,
+    grace: Duration,
+    /// The longest pause between two changes, in milliseconds.
+    pause: u64,
+    /// The longest time that a reconcile takes to stop, in milliseconds.
+    stop: u64,
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_thousand_random_joins_leaves_and_replacements_leave_the_living_at_work_and_nothing_else() {
+    let pace = Pace {
+        changes: 1_000,
+        grace: GRACE,
+        pause: 400,
+        stop: 2_000,
+    };
+    churn(pace).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn the_same_holds_on_several_threads_in_real_time() {
+    let pace = Pace {
+        changes: 300,
+        grace: Duration::from_millis(60),
+        pause: 8,
+        stop: 40,
+    };
+    churn(pace).await;
+}
+
+async fn churn(pace: Pace) {
     let mut random = Random::new();
     let calm = Arc::new(AtomicBool::new(false));
-    let ways = Arc::new(Mutex::new(Random::seeded(random.next())));
-    let seen = Recorder::default().doing({
-        let calm = calm.clone();
-        move |call| {
-            let (calm, ways) = (calm.load(Relaxed), ways.clone());
-            async move {
-                match calm {
-                    true => Ok(Action::await_change()),
-                    false => stop_somehow(call, ways).await,
-                }
-            }
-        }
-    });
+    let seen = restless(pace, Random::seeded(random.number()), calm.clone());
     let sims = Sims::of([]);
-    let setup = sims.manager().settings(|settings| settings.grace = GRACE);
+    let setup = sims.manager().settings(|settings| settings.grace = pace.grace);
     setup
         .controller(seen.controller("churn"))
         .run(async |running| {
             // What the manager itself runs is there by then.
-            sleep(Duration::from_secs(1)).await;
+            sleep(Duration::from_millis(100)).await;
             let before = alive_tasks();
             let mut lives = Lives::default();
-            for _ in 0..1_000 {
+            for _ in 0..pace.changes {
                 change_something(running, &mut random);
                 lives.note(running);
                 if random.percent(70) {
-                    sleep(random.millis(400)).await;
+                    sleep(random.millis(pace.pause)).await;
                 }
             }
             calm.store(true, Relaxed);
@@ -93,6 +95,31 @@ async fn a_thousand_random_joins_leaves_and_replacements_leave_the_living_at_wor
         })
         .await;
     assert_eq!(seen.most_at_once(), 1, "two lives of one name overlapped");
+}
+
+/// Reconciles end in their own time: at once, late, when asked and a while after, or never by themselves.
+fn restless(pace: Pace, random: Random, calm: Arc<AtomicBool>) -> Recorder {
+    let random = Mutex::new(random);
+    Recorder::default().doing(move |call: Call| {
+        let calm = calm.load(Relaxed);
+        let (way, time) = {
+            let mut random = random.lock();
+            (random.below(4), random.millis(pace.stop))
+        };
+        async move {
+            match way {
+                _ if calm => return Ok(Action::await_change()),
+                0 => {}
+                1 => sleep(time).await,
+                2 => {
+                    call.cx.cancelled().await;
+                    sleep(time).await;
+                }
+                _ => sleep(HOUR).await,
+            }
+            Ok(Action::requeue(HOUR))
+        }
+    })
 }
 
 fn change_something(running: &Running<'_>, random: &mut Random) {
@@ -415,7 +442,7 @@ async fn a_manager_that_is_dropped_while_it_runs_leaves_nothing() {
         .settings(|settings| settings.grace = Duration::from_millis(100));
     let manager = setup.controller(seen.controller("endless")).build().unwrap();
     let running = tokio::spawn(manager.run(std::future::pending()));
-    mcrt_tests::eventually(Duration::from_secs(60), "all run", async || {
+    mcrt_tests::eventually(Duration::from_mins(1), "all run", async || {
         match seen.runs().len() {
             3 => Ok(()),
             runs => Err(format!("{runs} run")),
@@ -430,6 +457,43 @@ async fn a_manager_that_is_dropped_while_it_runs_leaves_nothing() {
         "{:?}",
         seen.runs()
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_second_controller_of_a_name_is_refused_and_the_first_goes_on() {
+    let sims = Sims::of(["a"]);
+    let (first, second): (Recorder, Recorder) = (Recorder::default(), Recorder::default());
+    sims.manager()
+        .controller(first.controller("same"))
+        .run(async |running| {
+            running.settled().await;
+            let refused = running.handle.add(second.controller("same"));
+            assert!(matches!(
+                refused,
+                Err(mcrt::StartError::DuplicateController { .. })
+            ));
+            sims.server("a").create(config("object")).unwrap();
+            running
+                .until("the first works", async || first.expect("a", "object", 1))
+                .await;
+            assert_eq!(second.runs().len(), 0);
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_controller_that_comes_after_the_end_is_refused() {
+    let sims = Sims::of(["a"]);
+    let seen: Recorder = Recorder::default();
+    let mut handle = None;
+    sims.manager()
+        .run(async |running| {
+            running.settled().await;
+            handle = Some(running.handle.clone());
+        })
+        .await;
+    let late = handle.expect("the test ran").add(seen.controller("late"));
+    assert!(matches!(late, Err(mcrt::StartError::Stopping { .. })), "{late:?}");
 }
 
 #[tokio::test(start_paused = true)]

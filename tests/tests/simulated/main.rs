@@ -1,7 +1,19 @@
 //! Behaviour on the simulated fleet, through the public API, most of it under paused time.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "helpers of tests fail the way tests do"
+)]
 
+mod chaos;
 mod completeness;
+mod fleet_events;
 mod interleavings;
 mod isolation;
 mod lifecycle;
+mod outcomes;
 mod panics;
+mod providers;
+mod requests;
+mod watches;
+mod writes;

@@ -291,8 +291,8 @@ async fn a_change_after_a_panic_is_worked_on() {
     });
     let mut wiring = seen.wiring("panics");
     wiring.error_policy(mcrt::Backoff {
-        initial: Duration::from_secs(3600),
-        max: Duration::from_secs(3600),
+        initial: Duration::from_hours(1),
+        max: Duration::from_hours(1),
         ..mcrt::Backoff::default()
     });
     sims.manager()

@@ -1,5 +1,6 @@
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-use mcrt::{Action, Context, MapContext, ObjectRef, multicluster_controller, reconciler};
+use mcrt::kube::runtime::reflector::ObjectRef;
+use mcrt::{Action, Context, MapContext, multicluster_controller, reconciler};
 use std::sync::Arc;
 
 #[multicluster_controller(for = ConfigMap, watches(Secret, on = host))]

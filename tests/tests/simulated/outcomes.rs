@@ -1,0 +1,527 @@
+//! What follows a reconcile: retries, waits, giving up; and leave taken of what is gone.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use mcrt::{Action, Backoff, Context, ControllerBuilder, Error, HandWired, Reconciler, Watch};
+use mcrt_tests::simulated::{Call, Recorder, Run, Sims, What, config, with_data};
+use parking_lot::Mutex;
+use tokio::time::{Instant, sleep};
+
+const SECOND: Duration = Duration::from_secs(1);
+const HOUR: Duration = Duration::from_hours(1);
+
+fn plain() -> Backoff {
+    Backoff {
+        initial: SECOND,
+        jitter: false,
+        ..Backoff::default()
+    }
+}
+
+/// From the end of each run to the beginning of the next, in whole seconds.
+fn pauses(runs: &[Run]) -> Vec<u64> {
+    let ends = runs.iter().map(|run| run.ended.expect("it has ended"));
+    let begins = runs.iter().skip(1).map(|run| run.began);
+    ends.zip(begins)
+        .map(|(end, begin)| (begin - end).as_secs())
+        .collect()
+}
+
+fn one_object() -> Sims {
+    let sims = Sims::of(["a"]);
+    sims.server("a").create(config("object")).unwrap();
+    sims
+}
+
+fn change(sims: &Sims, value: &str) {
+    sims.server("a")
+        .replace(with_data(config("object"), "change", value))
+        .unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_keeps_failing_waits_longer_each_time_until_it_succeeds() {
+    let sims = one_object();
+    let failing = Arc::new(AtomicUsize::new(5));
+    let seen: Recorder = Recorder::default().doing({
+        let failing = failing.clone();
+        move |_| {
+            let fails = failing
+                .fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1))
+                .is_ok();
+            async move {
+                if fails {
+                    Err(Error::msg("not yet"))
+                } else {
+                    Ok(Action::await_change())
+                }
+            }
+        }
+    });
+    let mut wiring = seen.wiring("failing");
+    wiring.error_policy(plain());
+    sims.manager()
+        .controller(seen.build(wiring))
+        .run(async |running| {
+            running
+                .until("it succeeds", async || seen.expect("a", "object", 6))
+                .await;
+            running.settled().await;
+            assert_eq!(pauses(&seen.runs()), [1, 2, 4, 8, 16]);
+            let attempts: Vec<_> = seen.runs().iter().map(|run| run.attempt).collect();
+            assert_eq!(attempts, [0, 1, 2, 3, 4, 5]);
+            seen.forget();
+            failing.store(1, Relaxed);
+            change(&sims, "new");
+            running
+                .until("it fails and succeeds again", async || {
+                    seen.expect("a", "object", 2)
+                })
+                .await;
+            running.settled().await;
+            assert_eq!(pauses(&seen.runs()), [1], "the success has reset the backoff");
+            assert_eq!(running.controller("failing").counters().errors, 6);
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_object_of_the_same_name_starts_with_a_fresh_backoff() {
+    let sims = one_object();
+    let seen: Recorder = Recorder::default().doing(|_| async { Err(Error::msg("never")) });
+    let mut wiring = seen.wiring("failing");
+    wiring.error_policy(plain());
+    sims.manager()
+        .controller(seen.build(wiring))
+        .run(async |running| {
+            running
+                .until("it has failed often", async || seen.expect("a", "object", 5))
+                .await;
+            sims.server("a")
+                .delete("v1", "ConfigMap", Some("default"), "object")
+                .unwrap();
+            sims.server("a").create(config("object")).unwrap();
+            running
+                .until("the new one fails", async || seen.expect("a", "object", 7))
+                .await;
+            let attempts: Vec<_> = seen.runs().iter().map(|run| run.attempt).skip(5).collect();
+            assert_eq!(attempts, [0, 1]);
+            assert_eq!(pauses(&seen.runs()[5..]), [1]);
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_has_used_up_its_retries_waits_for_a_change() {
+    let sims = one_object();
+    let seen: Recorder = Recorder::default().doing(|_| async { Err(Error::msg("never")) });
+    let mut wiring = seen.wiring("failing");
+    wiring.error_policy(Backoff {
+        retries: Some(3),
+        ..plain()
+    });
+    sims.manager()
+        .controller(seen.build(wiring))
+        .run(async |running| {
+            running
+                .until("it is given up", async || seen.expect("a", "object", 4))
+                .await;
+            sleep(HOUR).await;
+            seen.expect("a", "object", 4).unwrap();
+            change(&sims, "new");
+            running
+                .until("a change is worked on", async || seen.expect("a", "object", 5))
+                .await;
+            assert_eq!(seen.runs()[4].attempt, 0);
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_error_that_gives_up_waits_for_a_change() {
+    let sims = one_object();
+    let seen: Recorder = Recorder::default().doing(|_| async { Err(Error::give_up("hopeless")) });
+    sims.manager()
+        .controller(seen.controller("hopeless"))
+        .run(async |running| {
+            running.settled().await;
+            sleep(HOUR).await;
+            seen.expect("a", "object", 1).unwrap();
+            assert_eq!(running.controller("hopeless").queue().delayed, 0);
+            change(&sims, "new");
+            running
+                .until("a change is worked on", async || seen.expect("a", "object", 2))
+                .await;
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn delays_that_are_asked_for_are_kept_and_a_change_cuts_them_short() {
+    let sims = one_object();
+    let seen: Recorder = Recorder::default().doing(|call: Call| async move {
+        match call
+            .object
+            .data
+            .as_ref()
+            .and_then(|data| data.get("change"))
+            .map_or("", String::as_str)
+        {
+            "" => Err(Error::retry_after("in a minute", SECOND * 60)),
+            "requeue" => Ok(Action::requeue(SECOND * 90)),
+            _ => Ok(Action::await_change()),
+        }
+    });
+    sims.manager()
+        .controller(seen.controller("delays"))
+        .run(async |running| {
+            running
+                .until("it is tried again", async || seen.expect("a", "object", 2))
+                .await;
+            running.settled().await;
+            assert_eq!(pauses(&seen.runs()), [60]);
+            seen.forget();
+            change(&sims, "requeue");
+            running
+                .within(SECOND, "the change cuts the delay", async || {
+                    seen.expect("a", "object", 1)
+                })
+                .await;
+            running
+                .until("it is requeued", async || seen.expect("a", "object", 2))
+                .await;
+            running.settled().await;
+            assert_eq!(pauses(&seen.runs()), [90]);
+            assert_eq!(seen.runs()[1].attempt, 0, "a requeue is no failure");
+            change(&sims, "done");
+            running
+                .within(SECOND, "the change cuts the delay", async || {
+                    seen.expect("a", "object", 3)
+                })
+                .await;
+            running.settled().await;
+            assert_eq!(running.controller("delays").queue().delayed, 0);
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn everything_is_reconciled_again_at_each_resync() {
+    let sims = Sims::of(["a", "b"]);
+    for server in sims.servers() {
+        server.create(config("object")).unwrap();
+    }
+    let seen: Recorder = Recorder::default();
+    let mut wiring = seen.wiring("resync");
+    wiring.resync(SECOND * 10);
+    sims.manager()
+        .controller(seen.build(wiring))
+        .run(async |running| {
+            running.settled().await;
+            sleep(SECOND * 35).await;
+            running.settled().await;
+            for member in ["a", "b"] {
+                assert_eq!(seen.count(member, "object"), 4, "{seen:?}");
+            }
+        })
+        .await;
+}
+
+/// Lets its own policy decide.
+struct Policy(Arc<Mutex<Vec<Instant>>>);
+impl HandWired for Policy {}
+impl Reconciler for Policy {
+    type Object = ConfigMap;
+    const ERROR_POLICY: bool = true;
+
+    async fn reconcile(&self, _: Arc<ConfigMap>, cx: Context<Self>) -> mcrt::Result<Action> {
+        self.0.lock().push(Instant::now());
+        match cx.request().object().name.as_ref() {
+            "hopeless" => Err(Error::give_up("hopeless")),
+            _ => Err(Error::msg("not yet")),
+        }
+    }
+
+    fn error_policy(&self, object: Arc<ConfigMap>, error: &Error, cx: Context<Self>) -> Action {
+        assert_eq!(error.to_string(), "not yet");
+        assert_eq!(
+            object.metadata.name.as_deref(),
+            Some(&*cx.request().object().name)
+        );
+        Action::requeue(SECOND * 7)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_authors_error_policy_is_asked_instead_of_the_errors_class() {
+    let sims = one_object();
+    let runs = Arc::default();
+    let mut wiring = ControllerBuilder::new("policy");
+    wiring.for_kind(Watch::new().labels("mcrt.dev/test"));
+    let controller = wiring.build(Policy(Arc::clone(&runs))).unwrap();
+    sims.manager()
+        .controller(controller)
+        .run(async |running| {
+            running
+                .until("it runs three times", async || match runs.lock().len() {
+                    0..3 => Err("not yet".to_owned()),
+                    _ => Ok(()),
+                })
+                .await;
+            let runs = runs.lock().clone();
+            assert_eq!((runs[1] - runs[0]).as_secs(), 7);
+            assert_eq!((runs[2] - runs[1]).as_secs(), 7);
+        })
+        .await;
+}
+
+type Mourner = Recorder<ConfigMap, true>;
+type GoneCall = Call<ConfigMap, true>;
+
+fn delete(sims: &Sims) {
+    sims.server("a")
+        .delete("v1", "ConfigMap", Some("default"), "object")
+        .unwrap();
+}
+
+fn gone(seen: &Mourner) -> Vec<Run> {
+    let mut runs = seen.of("a", "object");
+    runs.retain(|run| run.what == What::Gone);
+    runs
+}
+
+fn gone_times(seen: &Mourner, times: usize) -> Result<(), String> {
+    let runs = gone(seen).len();
+    (runs == times)
+        .then_some(())
+        .ok_or_else(|| format!("gone {runs} times, not {times}"))
+}
+
+#[tokio::test(start_paused = true)]
+async fn leave_is_taken_of_a_deleted_object_once_after_its_running_reconcile() {
+    let sims = one_object();
+    let seen = Mourner::default().doing(|_| async {
+        sleep(SECOND * 2).await;
+        Ok(Action::requeue(HOUR))
+    });
+    sims.manager()
+        .controller(seen.controller("mourner"))
+        .run(async |running| {
+            running
+                .until("it runs", async || seen.expect("a", "object", 1))
+                .await;
+            delete(&sims);
+            running
+                .until("leave is taken", async || gone_times(&seen, 1))
+                .await;
+            sims.server("a").expire_watches();
+            sleep(SECOND * 60).await;
+            gone_times(&seen, 1).unwrap();
+            seen.expect("a", "object", 1).unwrap();
+            assert_eq!(seen.most_at_once(), 1);
+            let queue = running.controller("mourner").queue();
+            assert_eq!((queue.delayed, queue.ready), (0, 0), "nothing of it is kept");
+            assert_eq!(running.controller("mourner").counters().gone, 1);
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leave_that_fails_is_tried_again_until_it_is_taken() {
+    let sims = one_object();
+    let seen = Mourner::default().on_gone(|call: GoneCall| async move {
+        match call.cx.attempt() {
+            0 | 1 => Err(Error::msg("not yet")),
+            _ => Ok(()),
+        }
+    });
+    let mut wiring = seen.wiring("mourner");
+    wiring.error_policy(plain());
+    sims.manager()
+        .controller(seen.build(wiring))
+        .run(async |running| {
+            running.settled().await;
+            delete(&sims);
+            running
+                .until("leave is taken", async || gone_times(&seen, 3))
+                .await;
+            sleep(SECOND * 60).await;
+            assert_eq!(pauses(&gone(&seen)), [1, 2]);
+            assert_eq!(running.controller("mourner").counters().gone, 1);
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_returns_before_its_key_runs_is_mourned_and_then_reconciled() {
+    let sims = one_object();
+    let seen = Mourner::default().doing(|_| async {
+        sleep(SECOND * 2).await;
+        Ok(Action::await_change())
+    });
+    sims.manager()
+        .controller(seen.controller("mourner"))
+        .run(async |running| {
+            running
+                .until("it runs", async || seen.expect("a", "object", 1))
+                .await;
+            delete(&sims);
+            let second = sims.server("a").create(config("object")).unwrap();
+            running
+                .until("the second one is reconciled", async || {
+                    seen.expect("a", "object", 2)
+                })
+                .await;
+            running.settled().await;
+            let runs = seen.runs();
+            let order: Vec<_> = runs
+                .iter()
+                .map(|run| (run.what, second["metadata"]["uid"] == run.uid))
+                .collect();
+            let expected = [
+                (What::Reconcile, false),
+                (What::Gone, false),
+                (What::Reconcile, true),
+            ];
+            assert_eq!(order, expected);
+            assert_eq!(seen.most_at_once(), 1);
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn leave_is_taken_of_the_object_that_was_met_whatever_came_and_went_after_it() {
+    let sims = one_object();
+    let seen = Mourner::default().doing(|_| async {
+        sleep(SECOND * 2).await;
+        Ok(Action::await_change())
+    });
+    sims.manager()
+        .controller(seen.controller("mourner"))
+        .run(async |running| {
+            running
+                .until("it runs", async || seen.expect("a", "object", 1))
+                .await;
+            for _ in 0..3 {
+                delete(&sims);
+                sleep(SECOND / 10).await;
+                sims.server("a").create(config("object")).unwrap();
+                sleep(SECOND / 10).await;
+            }
+            delete(&sims);
+            running
+                .until("leave is taken", async || gone_times(&seen, 1))
+                .await;
+            running.settled().await;
+            let runs = seen.runs();
+            let order: Vec<_> = runs
+                .iter()
+                .map(|run| (run.what, run.uid == runs[0].uid))
+                .collect();
+            assert_eq!(order, [(What::Reconcile, true), (What::Gone, true)]);
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deletion_that_a_relist_finds_is_mourned_and_a_replacement_too() {
+    let sims = one_object();
+    let server = sims.server("a");
+    server.create(config("stays")).unwrap();
+    let seen = Mourner::default();
+    sims.manager()
+        .controller(seen.controller("mourner"))
+        .run(async |running| {
+            running.settled().await;
+            server.hook(|request| match request.verb() {
+                mcrt_sim::Verb::Watch => mcrt_sim::Verdict::fail(503),
+                _ => mcrt_sim::Verdict::Pass,
+            });
+            server.disconnect_watches();
+            sleep(SECOND).await;
+            delete(&sims);
+            server.create(config("object")).unwrap();
+            server.compact();
+            server.clear_hook();
+            running
+                .until("the second one is reconciled", async || {
+                    seen.expect("a", "object", 2)
+                })
+                .await;
+            running.settled().await;
+            gone_times(&seen, 1).unwrap();
+            seen.expect("a", "stays", 1).unwrap();
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn objects_of_a_cluster_that_leaves_are_not_gone() {
+    let sims = one_object();
+    let seen = Mourner::default();
+    sims.manager()
+        .controller(seen.controller("mourner"))
+        .run(async |running| {
+            running.settled().await;
+            let old = sims.leave("a").unwrap();
+            running
+                .until("it has left", async || {
+                    match running.controller("mourner").queue().lanes {
+                        0 => Ok(()),
+                        lanes => Err(format!("{lanes} lanes")),
+                    }
+                })
+                .await;
+            sims.put(&old);
+            running
+                .until("it is back", async || seen.expect("a", "object", 2))
+                .await;
+            gone_times(&seen, 0).unwrap();
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_finalizer_is_seen_as_a_change_before_the_object_is_gone() {
+    let sims = Sims::of(["a"]);
+    let mut object = config("object");
+    object["metadata"]["finalizers"] = serde_json::json!(["mcrt.dev/test"]);
+    sims.server("a").create(object).unwrap();
+    let marked = Arc::new(AtomicBool::new(false));
+    let seen = Mourner::default().doing({
+        let marked = marked.clone();
+        move |call: GoneCall| {
+            if call.object.metadata.deletion_timestamp.is_some() {
+                marked.store(true, Relaxed);
+            }
+            async { Ok(Action::await_change()) }
+        }
+    });
+    sims.manager()
+        .controller(seen.controller("mourner"))
+        .run(async |running| {
+            running.settled().await;
+            delete(&sims);
+            running
+                .until("the mark is seen", async || seen.expect("a", "object", 2))
+                .await;
+            assert!(marked.load(Relaxed));
+            gone_times(&seen, 0).unwrap();
+            let change = serde_json::json!({
+                "apiVersion": "v1", "kind": "ConfigMap",
+                "metadata": { "name": "object", "namespace": "default", "finalizers": [] },
+            });
+            sims.server("a").merge(change).unwrap();
+            running
+                .until("leave is taken", async || gone_times(&seen, 1))
+                .await;
+        })
+        .await;
+}

@@ -1,0 +1,226 @@
+//! What a provider says and what becomes of it: lives that go on, end or begin anew.
+
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+
+use futures::{
+    StreamExt as _,
+    stream::{self, BoxStream},
+};
+use mcrt::{
+    Epoch, Provider,
+    connect::Access,
+    provider::{Change, ClusterSpec},
+};
+use mcrt_tests::simulated::{Recorder, Running, Sims, config, name, spec};
+use parking_lot::Mutex;
+use tokio::time::sleep;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// Says what it is told to: one script for each stream, which ends after all but the last.
+#[derive(Clone, Default)]
+struct Scripted {
+    streams: Arc<Mutex<VecDeque<Script>>>,
+    started: Arc<AtomicUsize>,
+}
+
+enum Script {
+    Ends(Vec<Change>),
+    Stays(Vec<Change>),
+    Panics,
+}
+
+impl Scripted {
+    fn of(streams: impl IntoIterator<Item = Script>) -> Self {
+        Self {
+            streams: Arc::new(Mutex::new(streams.into_iter().collect())),
+            started: Arc::default(),
+        }
+    }
+}
+
+impl Provider for Scripted {
+    fn name(&self) -> &'static str {
+        "scripted"
+    }
+
+    fn changes(self: Arc<Self>) -> BoxStream<'static, Change> {
+        self.started.fetch_add(1, Relaxed);
+        match self.streams.lock().pop_front() {
+            Some(Script::Ends(changes)) => stream::iter(changes).boxed(),
+            Some(Script::Stays(changes)) => stream::iter(changes).chain(stream::pending()).boxed(),
+            Some(Script::Panics) => panic!("a broken provider"),
+            None => stream::pending().boxed(),
+        }
+    }
+}
+
+fn upsert(sims: &Sims, member: &str) -> Change {
+    Change::Upsert(spec(&sims.server(member)))
+}
+
+fn epoch(running: &Running<'_>, cluster: &str) -> Option<Epoch> {
+    running
+        .handle
+        .fleet()
+        .get(&name(cluster))
+        .map(|cluster| cluster.epoch())
+}
+
+async fn started(running: &Running<'_>, provider: &Scripted, streams: usize) {
+    running
+        .until("the provider is asked again", async || {
+            match provider.started.load(Relaxed) {
+                now if now == streams => Ok(()),
+                now => Err(format!("asked {now} times")),
+            }
+        })
+        .await;
+    sleep(SECOND / 10).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_that_ends_keeps_its_clusters_and_the_next_says_which_are_gone() {
+    let sims = Sims::of(["a", "b"]);
+    let provider = Scripted::of([
+        Script::Ends(vec![upsert(&sims, "a"), upsert(&sims, "b"), Change::Synced]),
+        // Ends before it has told everything: that says nothing of `b`.
+        Script::Ends(vec![upsert(&sims, "a")]),
+        Script::Ends(vec![Change::Failed("cannot be read".to_owned())]),
+        Script::Stays(vec![upsert(&sims, "a"), Change::Synced]),
+    ]);
+    let seen: Recorder = Recorder::default();
+    sims.manager()
+        .provider(provider.clone())
+        .controller(seen.controller("seen"))
+        .run(async |running| {
+            running.settled().await;
+            let (a, b) = (epoch(running, "a"), epoch(running, "b"));
+            for stream in [2, 3] {
+                started(running, &provider, stream).await;
+                assert_eq!(
+                    (epoch(running, "a"), epoch(running, "b")),
+                    (a, b),
+                    "stream {stream}"
+                );
+            }
+            started(running, &provider, 4).await;
+            assert_eq!((epoch(running, "a"), epoch(running, "b")), (a, None));
+            sims.server("a").create(config("object")).unwrap();
+            running
+                .until("the other goes on", async || seen.expect("a", "object", 1))
+                .await;
+            assert_eq!(sims.server("a").counters().kind("configmaps").lists, 1);
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_provider_that_panics_is_asked_again_and_its_clusters_go_on() {
+    let sims = Sims::of(["a", "b"]);
+    let provider = Scripted::of([
+        Script::Ends(vec![upsert(&sims, "a"), Change::Synced]),
+        Script::Panics,
+        Script::Stays(vec![upsert(&sims, "a"), upsert(&sims, "b"), Change::Synced]),
+    ]);
+    let seen: Recorder = Recorder::default();
+    sims.manager()
+        .provider(provider)
+        .controller(seen.controller("seen"))
+        .run(async |running| {
+            running
+                .until("the first is engaged", async || {
+                    epoch(running, "a").ok_or_else(|| "no".to_owned())
+                })
+                .await;
+            let a = epoch(running, "a");
+            running.settled().await;
+            assert_eq!(epoch(running, "a"), a);
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn naming_a_cluster_again_changes_its_life_only_if_it_is_another() {
+    let sims = Sims::of(["a"]);
+    let server = sims.server("a");
+    server.create(config("object")).unwrap();
+    let seen: Recorder = Recorder::default();
+    sims.manager()
+        .controller(seen.controller("seen"))
+        .run(async |running| {
+            running.settled().await;
+            let first = epoch(running, "a");
+            sims.put(&server);
+            sims.label("a", &[("region", "north")]);
+            running
+                .until("its properties change in place", async || {
+                    let properties = running.cluster("a").properties();
+                    match properties.labels.get("region").map(String::as_str) {
+                        Some("north") => Ok(()),
+                        other => Err(format!("{other:?}")),
+                    }
+                })
+                .await;
+            assert_eq!(epoch(running, "a"), first);
+            running.settled().await;
+            seen.expect("a", "object", 1).unwrap();
+            assert_eq!(server.counters().kind("configmaps").lists, 1);
+
+            // The same server under another identity of its credentials.
+            let access = Access::service("rotated", server.service());
+            sims.provider()
+                .replace(ClusterSpec::new(name("a"), server.uid(), access));
+            running
+                .until("it begins a new life", async || seen.expect("a", "object", 2))
+                .await;
+            let second = epoch(running, "a");
+            assert_ne!(second, first);
+
+            // The same way to reach it, but another object that announces it.
+            let access = Access::service("rotated", server.service());
+            sims.provider()
+                .replace(ClusterSpec::new(name("a"), "another", access));
+            running
+                .until("it begins a third life", async || seen.expect("a", "object", 3))
+                .await;
+            assert_ne!(epoch(running, "a"), second);
+            running.settled().await;
+            assert_eq!(server.counters().open_watches, 1);
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_name_that_is_removed_and_added_in_one_breath_is_another_life() {
+    let sims = Sims::of(["a"]);
+    let server = sims.server("a");
+    let seen: Recorder = Recorder::default();
+    sims.manager()
+        .controller(seen.controller("seen"))
+        .run(async |running| {
+            running.settled().await;
+            let first = epoch(running, "a");
+            sims.leave("a");
+            sims.put(&server);
+            running
+                .until("it is engaged anew", async || match epoch(running, "a") {
+                    now if now.is_some() && now != first => Ok(()),
+                    now => Err(format!("{now:?}")),
+                })
+                .await;
+            running.settled().await;
+            server.create(config("object")).unwrap();
+            running
+                .until("it works", async || seen.expect("a", "object", 1))
+                .await;
+        })
+        .await;
+}
