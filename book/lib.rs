@@ -19,5 +19,6 @@ pages! {
     testing: "src/testing.md"
     architecture: "src/architecture.md"
     wire_format: "src/wire-format.md"
+    benchmarks: "src/benchmarks.md"
     decisions: "src/decisions.md"
 }
