@@ -12,7 +12,7 @@ use std::{
 use futures::{StreamExt as _, stream::FuturesUnordered};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{
-    Api, Client, Config, ResourceExt as _,
+    Api, Client, Config,
     config::{KubeConfigOptions, Kubeconfig},
     runtime::{Controller, controller, watcher},
 };
@@ -176,12 +176,11 @@ pub(crate) async fn kube(work: Work) -> Outcome<Numbers> {
 async fn reconcile(
     config: Arc<ConfigMap>,
     progress: Arc<Progress>,
-) -> Result<controller::Action, std::convert::Infallible> {
-    debug_assert!(!config.name_any().is_empty(), "objects have names");
+) -> Result<controller::Action, kube::Error> {
     progress.see(&config);
     Ok(controller::Action::await_change())
 }
 
-fn retry(_: Arc<ConfigMap>, error: &std::convert::Infallible, _: Arc<Progress>) -> controller::Action {
-    match *error {}
+fn retry(_: Arc<ConfigMap>, _: &kube::Error, _: Arc<Progress>) -> controller::Action {
+    controller::Action::requeue(LIMIT)
 }

@@ -135,7 +135,7 @@ pub(crate) struct Rig {
 impl Rig {
     /// Clusters with one object each, and perhaps a noisy one that has yet to join.
     pub(crate) fn quiet(count: usize, noise: Option<Noise>) -> Self {
-        let noisy = noise.map(|kind| {
+        let loud = noise.map(|kind| {
             let (Noise::Working(objects) | Noise::Hanging(objects)) = kind;
             let server = Server::new(NOISY);
             (0..objects).for_each(|at| create(&server, &format!("item-{at}")));
@@ -146,7 +146,7 @@ impl Rig {
             seen: Arc::new(Seen::new(matches!(noise, Some(Noise::Hanging(_))), ITEM)),
             clusters: Clusters::new(),
             quiet,
-            noisy,
+            noisy: loud,
             hot: Mutex::new(0),
         };
         for server in &rig.quiet {
