@@ -6,8 +6,10 @@
 )]
 
 mod chaos;
+mod churn;
 mod completeness;
 mod fleet_events;
+mod gone;
 mod interleavings;
 mod isolation;
 mod lifecycle;
