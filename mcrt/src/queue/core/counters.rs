@@ -56,7 +56,7 @@ pub struct LaneCounters {
     pub paused: bool,
 }
 
-/// What [`purge`](crate::queue::FairQueue::purge) found.
+/// What a purge found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Purged {
     /// Keys removed before they ran.
