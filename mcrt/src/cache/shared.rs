@@ -11,7 +11,7 @@ use parking_lot::RwLock;
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering::Relaxed},
+        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
     },
     time::Duration,
 };
@@ -43,6 +43,8 @@ pub(super) struct Shared<K> {
     /// Written by the writer task only, and never held while user code runs.
     pub(super) table: RwLock<Table<K>>,
     pub(super) state: watch::Sender<WatchState>,
+    /// Set for good when it is first synced: what it held then stays readable, whatever becomes of the watch.
+    pub(super) was_synced: AtomicBool,
     pub(super) pulses: Vec<Arc<Pulse>>,
     pub(super) panics: AtomicU64,
     pub(super) commands: mpsc::UnboundedSender<Command<K>>,
@@ -62,6 +64,7 @@ impl<K: Resource> Shared<K> {
             scope,
             table: RwLock::new(Table::new()),
             state: watch::Sender::new(WatchState::Idle),
+            was_synced: AtomicBool::new(false),
             pulses: (0..streams).map(|_| Arc::new(Pulse::new())).collect(),
             panics: AtomicU64::new(0),
             commands,

@@ -12,7 +12,10 @@ use crate::cluster::ObjectKey;
 use std::{
     fmt,
     hash::Hash,
-    sync::{Arc, atomic::AtomicBool},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 use tokio::sync::{oneshot, watch};
@@ -146,6 +149,12 @@ impl<K: Cacheable> Store<K> {
     /// Whether the store holds everything that the server listed, and follows it.
     pub fn is_synced(&self) -> bool {
         self.state() == WatchState::Synced
+    }
+
+    /// Whether the store has ever held everything that the server listed. It may be out of date since:
+    /// [`state`](Store::state) says whether anything follows the server.
+    pub fn was_synced(&self) -> bool {
+        self.0.was_synced.load(Ordering::Acquire)
     }
 
     /// How the watch fares.

@@ -21,7 +21,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::runtime::watcher::Event;
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::Arc,
+    sync::{Arc, atomic::Ordering},
 };
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -240,6 +240,10 @@ impl<K: Cacheable> Writer<K> {
     /// Publishes the state of all streams together.
     fn publish(&self) {
         let state = status::together(&self.streams);
+        if state == WatchState::Synced {
+            // Before anybody is told.
+            self.shared.was_synced.store(true, Ordering::Release);
+        }
         let changed = self
             .shared
             .state

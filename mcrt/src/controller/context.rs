@@ -34,6 +34,8 @@ pub(super) struct Inner {
     pub(super) shared: Arc<Shared>,
     pub(super) home: Arc<Engagement>,
     pub(super) target: Arc<Engagement>,
+    /// As it was when the reconcile began: it stays usable to its end.
+    pub(super) host: Option<Arc<Engagement>>,
     pub(super) object: ObjectKey,
     pub(super) uid: Option<String>,
     pub(super) attempt: u32,
@@ -134,8 +136,8 @@ impl<C> Context<C> {
     {
         let host = self
             .inner
-            .shared
-            .host()
+            .host
+            .clone()
             .expect("a controller that declares the host starts with one");
         let namespace = host.cluster.client().default_namespace().to_owned();
         ClusterContext::new(self.inner.clone(), host, Some(namespace))
@@ -143,8 +145,7 @@ impl<C> Context<C> {
 
     /// The index of the cluster where the work goes; of the host, if it indexes a kind of the host.
     pub fn index<T: Cacheable, V: IndexKey>(&self, handle: Index<C, T, V>) -> IndexReader<T, V> {
-        let host = self.inner.shared.host();
-        let here = [&self.inner.target].into_iter().chain(&host);
+        let here = [&self.inner.target].into_iter().chain(&self.inner.host);
         IndexReader::new(
             handle,
             here.filter(|engagement| engagement.index(handle.slot).is_some())

@@ -1,8 +1,11 @@
 //! A controller's part of one engaged cluster: its lane, its stores and indexes, its triggers.
-use super::index::{AnyIndex, BoundIndex};
+use super::{
+    index::{AnyIndex, BoundIndex},
+    waiting::Waiting,
+};
 use crate::{
-    cache::{Cache, Cacheable, Store, Subscription, WatchState},
-    cluster::ClusterName,
+    cache::{Cache, Cacheable, Store, Subscription, WatchScope, WatchState},
+    cluster::{ClusterName, Epoch},
     fleet::Cluster,
     queue::Lane,
 };
@@ -20,12 +23,16 @@ use tokio_util::sync::CancellationToken;
 /// A cache that this controller opened, whatever its kind.
 pub(crate) trait Opened: Any + Send + Sync {
     fn start(&self);
+    fn scope(&self) -> &WatchScope;
     fn state(&self) -> watch::Receiver<WatchState>;
 }
 
 impl<T: Cacheable> Opened for Cache<T> {
     fn start(&self) {
         Cache::start(self);
+    }
+    fn scope(&self) -> &WatchScope {
+        Cache::scope(self)
     }
     fn state(&self) -> watch::Receiver<WatchState> {
         Cache::state(self)
@@ -144,6 +151,18 @@ impl Engagement {
         }
     }
 
+    /// The watches that keep [`synced`](Self::synced) waiting, with how they fare.
+    pub(crate) fn unsynced(&self) -> Vec<String> {
+        let watches = self
+            .caches
+            .iter()
+            .map(|cache| (cache.scope(), *cache.state().borrow()));
+        watches
+            .filter(|(_, state)| !matches!(state, WatchState::Synced | WatchState::Absent))
+            .map(|(scope, state)| format!("{scope}: {state}"))
+            .collect()
+    }
+
     pub(crate) fn recorder(&self, controller: &str) -> &Recorder {
         self.recorder.get_or_init(|| {
             let reporter = Reporter {
@@ -163,12 +182,19 @@ impl fmt::Debug for Engagement {
     }
 }
 
-/// A controller's engagements, by name and by lane.
+/// A controller's engagements: what a change of them and a look at them must agree on is under one lock.
 #[derive(Default)]
 pub(crate) struct Engaged {
     /// Known from the first step on, so that requests for the cluster are kept.
     lanes: HashMap<ClusterName, Lane>,
-    engagements: HashMap<Lane, Arc<Engagement>>,
+    /// Until nothing of the lane runs.
+    names: HashMap<Lane, ClusterName>,
+    by_lane: HashMap<Lane, Arc<Engagement>>,
+    by_epoch: HashMap<Epoch, Arc<Engagement>>,
+    /// Requests by the cluster that has no lane yet.
+    pub(super) waiting: Waiting,
+    /// Requests by the home that has not told yet what exists there.
+    pub(super) unsynced: Waiting,
 }
 
 impl Engaged {
@@ -176,31 +202,40 @@ impl Engaged {
         self.lanes.get(name).copied()
     }
 
+    /// The cluster of a lane, also of one that is leaving.
+    pub(crate) fn name(&self, lane: Lane) -> Option<&ClusterName> {
+        self.names.get(&lane)
+    }
+
     pub(crate) fn is_published(&self, lane: Lane) -> bool {
-        self.lanes.values().any(|published| *published == lane)
+        self.name(lane).is_some_and(|name| self.lane(name) == Some(lane))
     }
 
     pub(crate) fn engagement(&self, lane: Lane) -> Option<Arc<Engagement>> {
-        self.engagements.get(&lane).cloned()
+        self.by_lane.get(&lane).cloned()
     }
 
     pub(crate) fn of(&self, cluster: &Cluster) -> Option<Arc<Engagement>> {
-        self.engagements
-            .values()
-            .find(|engagement| engagement.cluster == *cluster)
-            .cloned()
+        self.by_epoch.get(&cluster.epoch()).cloned()
+    }
+
+    pub(crate) fn any(&self) -> Option<&Arc<Engagement>> {
+        self.by_lane.values().next()
     }
 
     pub(crate) fn all(&self) -> Vec<Arc<Engagement>> {
-        self.engagements.values().cloned().collect()
+        self.by_lane.values().cloned().collect()
     }
 
-    pub(crate) fn publish(&mut self, name: ClusterName, lane: Lane) {
-        self.lanes.insert(name, lane);
+    pub(crate) fn publish(&mut self, name: &ClusterName, lane: Lane) {
+        self.lanes.insert(name.clone(), lane);
+        self.names.insert(lane, name.clone());
     }
 
     pub(crate) fn insert(&mut self, engagement: Arc<Engagement>) {
-        self.engagements.insert(engagement.lane, engagement);
+        self.by_epoch
+            .insert(engagement.cluster.epoch(), engagement.clone());
+        self.by_lane.insert(engagement.lane, engagement);
     }
 
     /// Forgets the name, unless a later life has it.
@@ -210,7 +245,9 @@ impl Engaged {
         }
     }
 
-    pub(crate) fn remove(&mut self, lane: Lane) {
-        self.engagements.remove(&lane);
+    pub(crate) fn remove(&mut self, engagement: &Engagement) {
+        self.by_epoch.remove(&engagement.cluster.epoch());
+        self.by_lane.remove(&engagement.lane);
+        self.names.remove(&engagement.lane);
     }
 }

@@ -1,6 +1,7 @@
 //! A built controller, whatever it reconciles.
 use super::{
     Reconciler, Uses,
+    build::FOR,
     declaration::Declaration,
     engagement::Engaged,
     index::AnyIndex,
@@ -125,10 +126,13 @@ impl<R: Reconciler<Object: Cacheable>> Erased for Parts<R> {
             queue: FairQueue::new(settings),
             engaged: RwLock::new(Engaged::default()),
             fleet: fleet.clone(),
+            uses_host: self.uses_host,
             attached: tokio::sync::Notify::new(),
             host: tokio::sync::watch::Sender::new(None),
             counters: Counters::default(),
         });
+        let mut watches = self.declarations.iter().map(|watch| watch.summary());
+        let is_primary_on_host = watches.any(|watch| watch.role == FOR && watch.place.has_host());
         let runtime = Arc::new(Runtime {
             shared: shared.clone(),
             reconciler: self.reconciler,
@@ -137,7 +141,7 @@ impl<R: Reconciler<Object: Cacheable>> Erased for Parts<R> {
             on_fleet: self.on_fleet,
             settings: self.settings,
             tombstones: self.tombstones,
-            uses_host: self.uses_host,
+            is_primary_on_host,
         });
         Bound {
             participant: runtime.clone(),

@@ -25,7 +25,8 @@ impl<C> MapContext<C> {
         }
     }
 
-    /// The cluster where the change happened.
+    /// The cluster where the change happened. In the map of fleet events: the host if the reconciled kind lives
+    /// there, else the cluster that the event is about, or any while that one is not engaged.
     pub fn cluster(&self) -> &Cluster {
         &self.engagement.cluster
     }

@@ -26,6 +26,7 @@ mod runtime;
 mod settings;
 mod tombstones;
 mod trigger;
+mod waiting;
 mod watch;
 
 pub use action::Action;

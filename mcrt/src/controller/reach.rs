@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     Error, Result,
-    cache::{Cacheable, Store},
+    cache::{Cacheable, Store, WatchState},
     cluster::ObjectKey,
     fleet::Cluster,
 };
@@ -150,16 +150,20 @@ impl<C, S> ClusterContext<C, S> {
             .expect("the controller's wiring declares a watch of this kind on this place")
     }
 
-    /// An object of a watched kind from its store, in this context's namespace. A store that has not been told yet
-    /// what exists is an error, not an empty store.
+    /// An object of a watched kind from its store, in this context's namespace.
+    ///
+    /// # Errors
+    /// [`NeverSynced`] while the store has never been told what exists: that is no empty store. One that was synced
+    /// before its watch failed is read as it was left; see [`Store::state`].
     pub fn cached<K: CachedBy<C, S>>(&self, name: &str) -> Result<Option<Arc<K::Stored>>>
     where
         K::Stored: Cacheable,
     {
         let store = self.store::<K>();
-        if !store.is_synced() {
+        if !store.was_synced() {
             return Err(NeverSynced {
                 cluster: self.cluster().to_string(),
+                state: store.state(),
             }
             .into());
         }
@@ -219,10 +223,23 @@ impl<C, S> fmt::Debug for ClusterContext<C, S> {
 
 /// A store was read before its watch told what exists.
 #[derive(Debug, thiserror::Error)]
-#[error("the store of cluster `{cluster}` has never been synced: wait, or read live with `get`")]
+#[non_exhaustive]
+#[error("the store of cluster `{cluster}` has never been synced, its watch is {state}: {}", advice(*state))]
 pub struct NeverSynced {
     /// The cluster.
     pub cluster: String,
+    /// How the watch fares.
+    pub state: WatchState,
+}
+
+/// What to do about a store in this state.
+fn advice(state: WatchState) -> &'static str {
+    match state {
+        WatchState::Absent => "the cluster does not serve the kind; install its definition there",
+        WatchState::Forbidden => "the cluster refuses to list or watch the kind; grant both verbs",
+        WatchState::Closed => "the cluster has left",
+        WatchState::Idle | WatchState::Syncing | WatchState::Synced => "wait, or read live with `get`",
+    }
 }
 
 /// What is sent: the object, named in full, without what only the server writes.

@@ -38,7 +38,11 @@ pub trait Reconciler: Sized + Send + Sync + 'static {
     ) -> impl Future<Output = Result<Action>> + Send;
 
     /// Takes leave of an object whose deletion was seen. Tried again as a reconcile is until it succeeds or gives
-    /// up; after success it is not called again for the same object.
+    /// up, or its retries are used up; after success it is not called again for the same object.
+    ///
+    /// A deletion that nobody sees is not told: one that happens while the controller is down, or while its cluster
+    /// is away or its access is being replaced. A leave that is still to be taken when the cluster goes, or gets
+    /// another life such as with rotated credentials, goes with it. Where that matters, use a finalizer.
     fn gone(&self, object: Arc<Self::Object>, cx: Context<Self>) -> impl Future<Output = Result<()>> + Send {
         let _ = (object, cx);
         async { Ok(()) }

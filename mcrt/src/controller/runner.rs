@@ -6,16 +6,17 @@ use super::{
     engagement::Engagement,
     fleet_events::Held,
     runtime::{Counters, Runtime},
+    waiting::Route,
 };
 use crate::{
     Error,
-    cache::Cacheable,
+    cache::{Cacheable, Store},
     cluster::ObjectKey,
     error::ErrorClass,
     queue::{Item, Outcome, Priority},
 };
 use futures::{FutureExt, StreamExt};
-use std::{any::Any, panic::AssertUnwindSafe, sync::Arc, time::Duration};
+use std::{any::Any, collections::VecDeque, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 use tokio::{
     task::JoinSet,
     time::{Instant, MissedTickBehavior, interval_at, timeout},
@@ -23,8 +24,8 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
-/// How long a request waits for a home cluster that has not told yet what exists there.
-const HOME_UNSYNCED: Duration = Duration::from_secs(1);
+/// How long a request waits for a cluster whose indexes are being made.
+const ATTACHING: Duration = Duration::from_secs(1);
 
 /// What became of one reconcile.
 enum Ran {
@@ -40,7 +41,9 @@ impl<R: Reconciler<Object: Cacheable>> Runtime<R> {
     pub(crate) async fn run(self: Arc<Self>, stop: CancellationToken) {
         let mut running = JoinSet::new();
         let mut events = self.shared.fleet.events();
+        self.shared.drop_unexpected();
         let mut held = Held::default();
+        let mut resyncing = VecDeque::new();
         let mut resync = self.settings.resync.map(|period| {
             let mut ticks = interval_at(Instant::now() + period, period);
             ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -60,20 +63,22 @@ impl<R: Reconciler<Object: Cacheable>> Runtime<R> {
                 }
                 Some(event) = events.next() => self.take_fleet_event(event, &mut held),
                 () = self.shared.attached.notified() => self.release_fleet_events(&mut held),
-                () = tick(&mut resync) => self.resync(),
+                () = held.host_due() => self.enqueue_host(&mut held),
+                () = tick(&mut resync), if resyncing.is_empty() => {
+                    resyncing.extend(self.shared.engaged.read().all());
+                }
+                // One cluster a turn: the others' work is handed out meanwhile.
+                () = std::future::ready(()), if !resyncing.is_empty() => {
+                    if let Some(engagement) = resyncing.pop_front() {
+                        self.enqueue_all(&engagement);
+                    }
+                }
             }
         }
         self.shared.queue.close();
         let drained = async { while running.join_next().await.is_some() {} };
         if timeout(self.shared.fleet.grace(), drained).await.is_err() {
             running.shutdown().await;
-        }
-    }
-
-    fn resync(&self) {
-        let engagements = self.shared.engaged.read().all();
-        for engagement in engagements {
-            self.enqueue_all(&engagement);
         }
     }
 
@@ -89,7 +94,7 @@ impl<R: Reconciler<Object: Cacheable>> Runtime<R> {
         self.shared.queue.add_all(keys, Priority::Low);
     }
 
-    fn primary(&self, engagement: &Engagement) -> Option<crate::cache::Store<R::Object>> {
+    fn primary(&self, engagement: &Engagement) -> Option<Store<R::Object>> {
         engagement.store_where::<R::Object>(|cache| cache.scope().resource == self.shared.kind)
     }
 
@@ -120,7 +125,7 @@ impl<R: Reconciler<Object: Cacheable>> Runtime<R> {
     fn without_engagement(&self, item: &Item<ObjectKey>) -> Outcome {
         let engaged = self.shared.engaged.read();
         if engaged.is_published(item.home()) && engaged.is_published(item.target()) {
-            Outcome::Requeue(HOME_UNSYNCED)
+            Outcome::Requeue(ATTACHING)
         } else {
             Outcome::GiveUp
         }
@@ -137,51 +142,93 @@ impl<R: Reconciler<Object: Cacheable>> Runtime<R> {
         let Some(store) = self.primary(&home) else {
             return Outcome::GiveUp;
         };
-        if home.lane != target.lane && !store.is_synced() {
-            return Outcome::Requeue(HOME_UNSYNCED);
+        if home.lane != target.lane && !store.was_synced() {
+            self.await_home(item, &home, &target, &store);
+            return Outcome::Done;
         }
+        let mut attempt = item.attempt();
         // The object's own key takes leave of it, whatever other clusters still have to do with it: once, alone.
         if home.lane == target.lane
             && let Some(gone) = self.tombstones.get(home.lane, key)
         {
-            let cx = self.context(item, &home, &target, &gone, &stop);
-            let ran = self.guarded(&home, &target, async {
-                self.reconciler
-                    .gone(gone.clone(), cx.clone())
-                    .await
-                    .map(|()| Action::await_change())
-            });
-            let ran = ran.await;
-            if matches!(ran, Ran::Aborted) {
-                return Outcome::GiveUp;
+            if let Some(again) = self.take_leave(item, &home, gone, &stop).await {
+                return again;
             }
-            let outcome = self.settle(ran, &gone, &cx);
-            if !matches!(outcome, Outcome::Done | Outcome::GiveUp) {
-                return outcome;
-            }
-            Counters::count(&self.shared.counters.gone);
-            self.tombstones.settle(home.lane, key);
+            // The failures were those of the leave.
+            self.shared.queue.forget(home.lane, target.lane, key);
+            attempt = 0;
         }
         let Some(object) = store.get(key) else {
             return Outcome::Done;
         };
-        let cx = self.context(item, &home, &target, &object, &stop);
+        let cx = self.context(item, attempt, [&home, &target], &object, &stop);
         Counters::count(&self.shared.counters.reconciles);
-        let ran = self
-            .guarded(
-                &home,
-                &target,
-                self.reconciler.reconcile(object.clone(), cx.clone()),
-            )
-            .await;
-        self.settle(ran, &object, &cx)
+        // Called inside the guarded future: what a hand-written one does before its first poll may panic too.
+        let call = async { self.reconciler.reconcile(object.clone(), cx.clone()).await };
+        let ran = self.guarded(&home, &target, call).await;
+        let outcome = self.settle(ran, &object, &cx);
+        if is_failure(outcome) && item.is_last_try() {
+            tracing::error!("the retries of this object are used up: it waits for a change");
+        }
+        outcome
+    }
+
+    /// Takes leave of a deleted object. Says how to go on if leave is still to be taken.
+    async fn take_leave(
+        &self,
+        item: &Item<ObjectKey>,
+        home: &Arc<Engagement>,
+        gone: Arc<R::Object>,
+        stop: &CancellationToken,
+    ) -> Option<Outcome> {
+        let cx = self.context(item, item.attempt(), [home, home], &gone, stop);
+        let call = async {
+            let taken = self.reconciler.gone(gone.clone(), cx.clone()).await;
+            taken.map(|()| Action::await_change())
+        };
+        let ran = self.guarded(home, home, call).await;
+        if matches!(ran, Ran::Aborted) {
+            return Some(Outcome::GiveUp);
+        }
+        match self.settle(ran, &gone, &cx) {
+            Outcome::Done | Outcome::GiveUp => Counters::count(&self.shared.counters.gone),
+            // Kept, it would stand before every later object of its name.
+            failed if is_failure(failed) && item.is_last_try() => {
+                tracing::error!("the retries are used up: no leave is taken of this deleted object");
+            }
+            again => return Some(again),
+        }
+        self.tombstones.settle(home.lane, item.object());
+        None
+    }
+
+    /// Keeps a request until its home has told what exists there; no outcome would count as a failure.
+    fn await_home(
+        &self,
+        item: &Item<ObjectKey>,
+        home: &Engagement,
+        target: &Engagement,
+        store: &Store<R::Object>,
+    ) {
+        let [home, target] = [home, target].map(|engagement| engagement.cluster.name().clone());
+        let object = item.object().clone();
+        let route = Route {
+            home: home.clone(),
+            target,
+            object,
+        };
+        self.shared.await_home(route, item.priority());
+        // It may have told while this one was looking.
+        if store.was_synced() {
+            self.shared.release_home(&home);
+        }
     }
 
     fn context(
         &self,
         item: &Item<ObjectKey>,
-        home: &Arc<Engagement>,
-        target: &Arc<Engagement>,
+        attempt: u32,
+        [home, target]: [&Arc<Engagement>; 2],
         object: &Arc<R::Object>,
         stop: &CancellationToken,
     ) -> Context<R> {
@@ -189,9 +236,10 @@ impl<R: Reconciler<Object: Cacheable>> Runtime<R> {
             shared: self.shared.clone(),
             home: home.clone(),
             target: target.clone(),
+            host: self.shared.host(),
             object: item.object().clone(),
             uid: kube::Resource::meta(&**object).uid.clone(),
-            attempt: item.attempt(),
+            attempt,
             stop: stop.clone(),
         })
     }
@@ -261,6 +309,11 @@ impl<R: Reconciler<Object: Cacheable>> Runtime<R> {
             ErrorClass::GiveUp => Outcome::GiveUp,
         }
     }
+}
+
+/// Whether the queue counts the outcome against the retries.
+fn is_failure(outcome: Outcome) -> bool {
+    matches!(outcome, Outcome::Retry | Outcome::RetryAfter(_))
 }
 
 fn outcome_of(action: Action) -> Outcome {

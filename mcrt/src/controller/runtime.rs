@@ -1,16 +1,17 @@
 //! A controller at work: its queue, its engagements, and how it takes part in a cluster's life.
 use super::{
-    declaration::{Declaration, Summary},
+    declaration::Declaration,
     engagement::{Engaged, Engagement},
     index::AnyIndex,
     settings::Settings,
     tombstones::Tombstones,
+    waiting::Route,
     watch::Map as FleetMap,
 };
 use crate::{
     cluster::{ClusterName, ObjectKey},
     fleet::{Cluster, Fleet, Participant, Step},
-    queue::{FairQueue, Lane},
+    queue::{FairQueue, Lane, Priority},
 };
 use futures::future::BoxFuture;
 use kube::core::{ApiResource, ObjectMeta};
@@ -36,6 +37,8 @@ pub(crate) struct Shared {
     pub(crate) queue: FairQueue<ObjectKey>,
     pub(crate) engaged: RwLock<Engaged>,
     pub(crate) fleet: Fleet,
+    /// Whether the host takes part.
+    pub(crate) uses_host: bool,
     /// Told when a cluster has been attached.
     pub(crate) attached: Notify,
     /// This controller's engagement of the host, once there is one.
@@ -97,11 +100,15 @@ pub(crate) struct Runtime<R: super::Reconciler> {
     pub(crate) on_fleet: Option<FleetMap<R>>,
     pub(crate) settings: Settings,
     pub(crate) tombstones: Arc<Tombstones<R::Object>>,
-    pub(crate) uses_host: bool,
+    /// Whether the reconciled kind lives on the host.
+    pub(crate) is_primary_on_host: bool,
 }
 
 /// How long an aborted reconcile has to reach its next await before it is reported.
 const ABORT_REPORT: Duration = Duration::from_secs(5);
+
+/// How long a lane waits for its watches before that is reported, and reported again.
+const GATE_REPORT: Duration = Duration::from_secs(30);
 
 impl<R: super::Reconciler> Runtime<R> {
     fn declared_on(&self, host: bool) -> impl Iterator<Item = &Box<dyn Declaration<R>>> {
@@ -110,14 +117,9 @@ impl<R: super::Reconciler> Runtime<R> {
             .filter(move |declaration| declaration.summary().place.contains(host))
     }
 
-    /// The watches, in words.
-    pub(crate) fn plan(&self) -> impl Iterator<Item = &Summary> {
-        self.declarations.iter().map(|declaration| declaration.summary())
-    }
-
     async fn engage(&self, cluster: &Cluster) {
         let lane = self.shared.queue.engage(NonZeroU32::MIN);
-        self.shared.engaged.write().publish(cluster.name().clone(), lane);
+        self.publish(cluster.name(), lane);
         cluster.reach(Step::Lane).await;
         let caches = self
             .declared_on(cluster.is_host())
@@ -143,8 +145,30 @@ impl<R: super::Reconciler> Runtime<R> {
 
     fn begin(&self, engagement: &Arc<Engagement>) {
         engagement.start();
-        let gate = keep_gate(self.shared.clone(), engagement.clone(), self.uses_host);
+        let gate = keep_gate(self.shared.clone(), engagement.clone(), self.shared.uses_host);
         engagement.guard_with(tokio::spawn(gate));
+    }
+
+    /// From here on requests find the lane; those that waited for it go first.
+    fn publish(&self, name: &ClusterName, lane: Lane) {
+        let waiting = {
+            let mut engaged = self.shared.engaged.write();
+            engaged.publish(name, lane);
+            engaged.take_waiting(name)
+        };
+        self.shared.request_all(waiting);
+    }
+
+    /// The requests between a cluster that leaves and others. If another life of its name follows, they are made
+    /// again: it lists its own objects, which does not bring them back.
+    fn between(&self, lane: Lane) -> Vec<(Route, Priority)> {
+        let crossing = self.shared.queue.crossing(lane);
+        let engaged = self.shared.engaged.read();
+        let routes = crossing.into_iter().filter_map(|(home, target, object)| {
+            let (home, target) = (engaged.name(home)?.clone(), engaged.name(target)?.clone());
+            Some((Route { home, target, object }, Priority::Normal))
+        });
+        routes.collect()
     }
 
     async fn disengage(&self, engagement: &Engagement) {
@@ -153,7 +177,13 @@ impl<R: super::Reconciler> Runtime<R> {
         engagement.stop_intake();
         engagement.close_gate().await;
         engagement.cluster.reach(Step::IntakeStopped).await;
+        let between = if self.shared.expects(name) {
+            self.between(lane)
+        } else {
+            Vec::new()
+        };
         let purged = self.shared.queue.purge(lane);
+        self.shared.request_all(between);
         engagement.cluster.reach(Step::Purged).await;
         tracing::debug!(controller = %self.shared.name, cluster = %name, ?purged, "lane purged");
         if tokio::time::timeout(self.shared.fleet.grace(), self.shared.queue.idle(lane))
@@ -165,7 +195,18 @@ impl<R: super::Reconciler> Runtime<R> {
         }
         engagement.abort.cancel();
         self.tombstones.purge(lane);
-        self.shared.engaged.write().remove(lane);
+        self.shared.engaged.write().remove(engagement);
+        self.shared.release_home(name);
+        if engagement.cluster.is_host() {
+            // Its stores go with it, whoever still asks for the controller's numbers.
+            self.shared.host.send_if_modified(|host| {
+                let own = host.as_ref().is_some_and(|host| host.lane == lane);
+                if own {
+                    *host = None;
+                }
+                own
+            });
+        }
     }
 
     /// Waits until aborted reconciles have let go. One that never awaits cannot be stopped: it keeps its successor
@@ -186,11 +227,20 @@ impl<R: super::Reconciler> Runtime<R> {
 /// Keeps the lane open while the cluster answers and every watch has told what exists. A controller that uses the
 /// host finds it: not synced perhaps, which its stores say, but there.
 async fn keep_gate(shared: Arc<Shared>, engagement: Arc<Engagement>, uses_host: bool) {
-    engagement.synced().await;
+    let say = |waits_for: String| {
+        tracing::warn!(
+            controller = %shared.name, cluster = %engagement.cluster, %waits_for,
+            "nothing of this cluster is reconciled yet; going on waiting",
+        );
+    };
+    patiently(engagement.synced(), || say(engagement.unsynced().join(", "))).await;
     if uses_host {
         let mut host = shared.host.subscribe();
-        // The sender is in `shared`.
-        let _ = host.wait_for(Option::is_some).await;
+        let attached = async {
+            // The sender is in `shared`.
+            let _ = host.wait_for(Option::is_some).await;
+        };
+        patiently(attached, || say("the host to be attached".to_owned())).await;
     }
     engagement.cluster.reach(Step::Started).await;
     let mut health = engagement.cluster.health_changes();
@@ -207,10 +257,18 @@ async fn keep_gate(shared: Arc<Shared>, engagement: Arc<Engagement>, uses_host: 
     }
 }
 
+/// Waits, and says so from time to time.
+async fn patiently(wait: impl Future<Output = ()>, say: impl Fn()) {
+    let mut wait = std::pin::pin!(wait);
+    while tokio::time::timeout(GATE_REPORT, &mut wait).await.is_err() {
+        say();
+    }
+}
+
 impl<R: super::Reconciler> Participant for Runtime<R> {
     fn attach<'a>(&'a self, cluster: &'a Cluster) -> BoxFuture<'a, ()> {
         Box::pin(async move {
-            if !cluster.is_host() || self.uses_host {
+            if !cluster.is_host() || self.shared.uses_host {
                 self.engage(cluster).await;
             }
         })

@@ -6,6 +6,7 @@ use super::{
     request::{Requests, Wanted},
     runner::panic_text,
     runtime::{Counters, Shared},
+    waiting::Route,
     watch::Predicate,
 };
 use crate::{
@@ -49,7 +50,7 @@ impl<R: Reconciler, T: Cacheable> Trigger<R, T> {
             }
             Delta::Updated { old, new } => self.updated(old, new, priority),
             Delta::Deleted(old) => self.deleted(old, priority),
-            Delta::Synced => {}
+            Delta::Synced => self.synced(),
         }
     }
 
@@ -92,6 +93,13 @@ impl<R: Reconciler, T: Cacheable> Trigger<R, T> {
         self.enqueue(old, priority);
     }
 
+    /// Requests from elsewhere may have waited for what exists here.
+    fn synced(&self) {
+        if matches!(self.role, Role::For(_)) {
+            self.shared.release_home(self.engagement.cluster.name());
+        }
+    }
+
     fn bury(&self, old: &Arc<T>) {
         let Role::For(tombstones) = &self.role else { return };
         let (lane, key) = (self.engagement.lane, ObjectKey::of(&**old));
@@ -123,17 +131,14 @@ impl<R: Reconciler, T: Cacheable> Trigger<R, T> {
 }
 
 impl Shared {
-    /// Puts what a map function asked for into the queue; a request for a cluster that is not engaged is dropped,
-    /// since its engagement lists everything anyway.
+    /// Puts what a map function asked for into the queue; a request for a cluster of the fleet that is not attached
+    /// yet waits for it: what that one lists are its own objects, not requests that name it.
     pub(crate) fn enqueue<C>(&self, here: &Engagement, requests: Requests<C>, priority: Priority) {
         for wanted in requests.wanted {
             match wanted {
                 Wanted::Here(object) => self.queue.add(here.lane, here.lane, object, priority),
                 Wanted::There { home, target, object } => {
-                    let lanes = self.engaged.read();
-                    if let (Some(home), Some(target)) = (lanes.lane(&home), lanes.lane(&target)) {
-                        self.queue.add(home, target, object, priority);
-                    }
+                    self.request(Route { home, target, object }, priority);
                 }
             }
         }

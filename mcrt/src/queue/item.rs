@@ -48,6 +48,11 @@ impl<O> Item<O> {
         self.popped.failures
     }
 
+    /// Whether the queue gives the key up if it fails now: its retries are used up.
+    pub fn is_last_try(&self) -> bool {
+        self.shared.gate.lock().is_last_try(self.popped.index)
+    }
+
     /// The priority it was handed out with.
     pub fn priority(&self) -> Priority {
         self.popped.priority

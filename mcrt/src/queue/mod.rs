@@ -125,6 +125,13 @@ where
         }
     }
 
+    /// The keys between this lane and others, as (home, target, object), those that run included: what a purge of
+    /// the lane takes along and nothing that is listed anew brings back. Takes time in all keys of the lane, under
+    /// the lock.
+    pub fn crossing(&self, lane: Lane) -> Vec<(Lane, Lane, O)> {
+        self.shared.gate.lock().crossing(lane)
+    }
+
     /// Adds a key, to run as soon as its turn comes.
     pub fn add(&self, home: Lane, target: Lane, object: O, priority: Priority) {
         self.insert(home, target, object, priority, None);

@@ -3,11 +3,14 @@
 use std::{sync::Arc, time::Duration};
 
 use futures::StreamExt as _;
-use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::runtime::reflector::ObjectRef;
 use mcrt::{ControllerBuilder, FleetEvent, Health, Place, Request, Watch, fleet::Step};
 use mcrt_sim::Server;
-use mcrt_tests::simulated::{Holds, Recorder, Running, Sims, config, hang};
+use mcrt_tests::{
+    logs::Logs,
+    simulated::{Holds, Recorder, Running, Sims, config, hang},
+};
 use parking_lot::Mutex;
 use tokio::time::sleep;
 
@@ -238,6 +241,65 @@ async fn an_object_of_the_host_is_reconciled_when_a_cluster_is_lost_returns_leav
             hang(&server);
             sims.put(&server);
             once("it joins").await;
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_named_without_its_cluster_is_nowhere_when_a_cluster_has_left() {
+    let logs = Logs::keep();
+    let sims = Sims::of(["a", "b"]);
+    sims.server("a").create(config("object")).unwrap();
+    let seen: Recorder = Recorder::default();
+    let mut wiring = seen.wiring("named");
+    wiring.on_fleet(|_, event, _| {
+        let left = matches!(event, FleetEvent::Disengaged(_));
+        left.then(|| ObjectRef::<ConfigMap>::new("object").within("default"))
+    });
+    sims.manager()
+        .controller(seen.build(wiring))
+        .run(async |running| {
+            running.settled().await;
+            sims.leave("b");
+            running
+                .until("it is reported", async || {
+                    match logs.with(&["WARN", "named", "without their cluster"]).len() {
+                        0 => Err(logs.text()),
+                        _ => Ok(()),
+                    }
+                })
+                .await;
+            running.settled().await;
+            seen.expect("a", "object", 1).unwrap();
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fleet_that_becomes_ready_at_once_has_the_host_reconciled_a_few_times_not_once_for_each() {
+    let names: Vec<_> = (0..40).map(|member| format!("member-{member}")).collect();
+    let sims = Sims::of(names.iter().map(String::as_str));
+    sims.host().create(config("object")).unwrap();
+    let seen: Recorder = Recorder::default();
+    let mut wiring = ControllerBuilder::new("hub");
+    wiring.for_kind(Watch::new().on(Place::Host).labels("mcrt.dev/test"));
+    wiring.uses::<Secret>(mcrt::Uses::new());
+    sims.manager()
+        .controller(seen.build(wiring))
+        .run(async |running| {
+            running.settled().await;
+            sleep(Duration::from_secs(3)).await;
+            seen.forget();
+            for (number, name) in names.iter().enumerate() {
+                sims.join(name);
+                if number % 4 == 0 {
+                    sleep(Duration::from_millis(50)).await;
+                }
+            }
+            running.settled().await;
+            sleep(Duration::from_secs(10)).await;
+            let runs = seen.count("host", "object");
+            assert!((1..=3).contains(&runs), "{runs} runs");
         })
         .await;
 }

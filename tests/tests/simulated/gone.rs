@@ -7,7 +7,10 @@ use std::sync::{
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use mcrt::{Action, Error};
-use mcrt_tests::simulated::{Call, Recorder, Run, Sims, What, config};
+use mcrt_tests::{
+    logs::Logs,
+    simulated::{Call, Recorder, Run, Sims, What, config},
+};
 use tokio::time::sleep;
 
 use crate::outcomes::{HOUR, SECOND, one_object, pauses, plain};
@@ -252,6 +255,96 @@ async fn a_finalizer_is_seen_as_a_change_before_the_object_is_gone() {
             running
                 .until("leave is taken", async || gone_times(&seen, 1))
                 .await;
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leave_whose_retries_are_used_up_does_not_stand_before_a_later_object() {
+    let logs = Logs::keep();
+    let sims = one_object();
+    let seen = Mourner::default()
+        .on_gone(|_| async { Err(Error::msg("never")) })
+        .doing(|call: GoneCall| async move {
+            match call.cx.attempt() {
+                0 | 1 => Err(Error::msg("not yet")),
+                _ => Ok(Action::await_change()),
+            }
+        });
+    let mut wiring = seen.wiring("mourner");
+    wiring.error_policy(mcrt::Backoff {
+        retries: Some(2),
+        ..plain()
+    });
+    sims.manager()
+        .controller(seen.build(wiring))
+        .run(async |running| {
+            running
+                .until("it succeeds", async || seen.expect("a", "object", 3))
+                .await;
+            delete(&sims);
+            running
+                .until("leave is tried", async || gone_times(&seen, 3))
+                .await;
+            running
+                .until("the end of it is reported", async || {
+                    match logs
+                        .with(&["ERROR", "object=default/object", "no leave is taken"])
+                        .len()
+                    {
+                        1 => Ok(()),
+                        _ => Err(logs.text()),
+                    }
+                })
+                .await;
+            sleep(HOUR).await;
+            sims.server("a").create(config("object")).unwrap();
+            running
+                .until("the new one is reconciled, with all its retries", async || {
+                    seen.expect("a", "object", 6)
+                })
+                .await;
+            gone_times(&seen, 3).unwrap();
+            assert_eq!(running.controller("mourner").counters().gone, 0);
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_returned_keeps_all_its_retries_after_a_leave_that_failed() {
+    let sims = one_object();
+    let seen = Mourner::default()
+        .on_gone(|call: GoneCall| async move {
+            match call.cx.attempt() {
+                0 | 1 => Err(Error::msg("not yet")),
+                _ => Ok(()),
+            }
+        })
+        .doing(|_| async { Err(Error::msg("never")) });
+    let mut wiring = seen.wiring("mourner");
+    wiring.error_policy(mcrt::Backoff {
+        retries: Some(2),
+        ..plain()
+    });
+    sims.manager()
+        .controller(seen.build(wiring))
+        .run(async |running| {
+            running
+                .until("it is given up", async || seen.expect("a", "object", 3))
+                .await;
+            delete(&sims);
+            running
+                .until("leave is tried", async || gone_times(&seen, 1))
+                .await;
+            sims.server("a").create(config("object")).unwrap();
+            running
+                .until("the new one is tried as often", async || {
+                    seen.expect("a", "object", 6)
+                })
+                .await;
+            let runs = seen.runs();
+            let attempts: Vec<_> = runs[runs.len() - 3..].iter().map(|run| run.attempt).collect();
+            assert_eq!(attempts, [0, 1, 2]);
         })
         .await;
 }

@@ -7,7 +7,10 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
 use mcrt::{Action, ControllerBuilder, Health, Watch, WatchState};
 use mcrt_sim::{ServedKind, Server, Verdict};
-use mcrt_tests::simulated::{Recorder, Run, Running, Sims, config, fail_kind, hang, hang_kind, name};
+use mcrt_tests::{
+    logs::Logs,
+    simulated::{Recorder, Run, Running, Sims, config, fail_kind, hang, hang_kind, name},
+};
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 
@@ -411,6 +414,30 @@ async fn a_reconcile_past_its_deadline_is_dropped_and_tried_again() {
             assert_eq!(first.ended.expect("it was dropped") - first.began, SECOND * 2);
             seen.expect("a", "quick", 1).unwrap();
             assert_eq!(running.controller("deadline").counters().timeouts, 2);
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cluster_whose_lane_stays_shut_says_what_it_waits_for_again_and_again() {
+    let logs = Logs::keep();
+    let sims = Sims::of(["a"]);
+    hang_kind(&sims.server("a"), "configmaps");
+    let seen: Recorder = Recorder::default();
+    sims.manager()
+        .controller(seen.controller("waiting"))
+        .run(async |running| {
+            running
+                .until("it is said twice", async || {
+                    match logs
+                        .with(&["WARN", "waiting", "cluster=a", "ConfigMap", "syncing"])
+                        .len()
+                    {
+                        0 | 1 => Err(logs.text()),
+                        _ => Ok(()),
+                    }
+                })
+                .await;
         })
         .await;
 }

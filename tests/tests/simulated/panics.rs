@@ -310,3 +310,39 @@ async fn a_change_after_a_panic_is_worked_on() {
         })
         .await;
 }
+
+/// Panics before there is a future.
+struct Eager;
+impl HandWired for Eager {}
+impl Reconciler for Eager {
+    type Object = ConfigMap;
+
+    fn reconcile(
+        &self,
+        object: Arc<ConfigMap>,
+        _: Context<Self>,
+    ) -> impl Future<Output = mcrt::Result<Action>> + Send {
+        fine(&*object);
+        std::future::ready(Ok(Action::await_change()))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_panic_before_the_future_of_a_reconcile_exists_is_a_panic_like_any_other() {
+    let logs = Logs::keep();
+    let sims = good_and_bad();
+    let mut wiring = ControllerBuilder::new("panics");
+    wiring.for_kind(Watch::new().labels("mcrt.dev/test"));
+    let controller = wiring.build(Eager).unwrap();
+    sims.manager()
+        .controller(controller)
+        .run(async |running| {
+            reported(
+                running,
+                &logs,
+                &["ERROR", "cluster=a", "object=default/bad", "a bad object"],
+            )
+            .await;
+        })
+        .await;
+}

@@ -1,12 +1,17 @@
 //! Requests whose work goes to another cluster, and watches of the host.
 
-use std::time::Duration;
+use std::{
+    sync::{Arc, Weak},
+    time::Duration,
+};
 
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use mcrt::{Action, MapContext, ObjectKey, Place, Request, Watch, fleet::Step};
 use mcrt_tests::simulated::{
-    Call, Holds, Recorder, Running, Sims, What, alive_tasks, config, hang, labelled, name, secret, with_data,
+    Call, Holds, Recorder, Running, Sims, What, alive_tasks, config, fail_kind, hang, labelled, name, secret,
+    with_data,
 };
+use parking_lot::Mutex;
 use tokio::time::sleep;
 
 const HOUR: Duration = Duration::from_hours(1);
@@ -144,6 +149,7 @@ async fn leave_is_taken_once_of_an_object_with_work_in_several_clusters() {
 #[tokio::test(start_paused = true)]
 async fn a_request_for_an_object_of_a_cluster_that_is_being_attached_waits() {
     for step in [
+        Step::Published,
         Step::Lane,
         Step::Indexed,
         Step::Attached,
@@ -173,6 +179,176 @@ async fn a_request_for_an_object_of_a_cluster_that_is_being_attached_waits() {
             })
             .await;
     }
+}
+
+/// `b` joins and is held up before anything knows it but the fleet; meanwhile work is asked for there.
+async fn asked_for_before_it_is_attached(then: impl AsyncFnOnce(&Running<'_>, &Mourner)) {
+    let sims = Sims::of(["a"]);
+    sims.server("a").create(config("object")).unwrap();
+    let holds = Holds::at([(Step::Published, Duration::from_millis(900))]);
+    let seen = Mourner::default();
+    let mut wiring = seen.wiring("elsewhere");
+    wiring.watches(Watch::new(), elsewhere);
+    sims.manager()
+        .settings(|settings| holds.apply(settings))
+        .controller(seen.build(wiring))
+        .run(async |running| {
+            running.settled().await;
+            sims.join("b");
+            running
+                .until("b is held up", async || holds.reached(Step::Published, "b"))
+                .await;
+            sims.server("a")
+                .create(labelled(secret("to-b"), "target", "b"))
+                .unwrap();
+            sleep(Duration::from_millis(300)).await;
+            seen_at(&seen, THERE, 0).unwrap();
+            then(running, &seen).await;
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn work_in_a_cluster_that_has_still_to_be_attached_waits_for_it() {
+    asked_for_before_it_is_attached(async |running, seen| {
+        running
+            .until("it is worked on in b", async || seen_at(seen, THERE, 1))
+            .await;
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn work_that_waits_for_a_cluster_is_dropped_when_that_leaves_the_fleet() {
+    asked_for_before_it_is_attached(async |running, seen| {
+        running.sims.leave("b");
+        sleep(Duration::from_secs(5)).await;
+        running.sims.join("b");
+        running.settled().await;
+        sleep(Duration::from_secs(5)).await;
+        seen_at(seen, THERE, 0).unwrap();
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn work_between_clusters_outlives_the_replacement_of_either() {
+    with_two_requests(async |running, seen| {
+        running.sims.join("b");
+        running
+            .until("it is worked on in the new b", async || seen_at(seen, THERE, 2))
+            .await;
+        let server = mcrt_sim::Server::new("a");
+        server.create(config("object")).unwrap();
+        running.sims.put(&server);
+        running
+            .until("the new object is worked on in b", async || {
+                seen_at(seen, THERE, 3)
+            })
+            .await;
+        delayed(running, 2).await;
+    })
+    .await;
+}
+
+/// Work in `a` on an object of `b`, whose server refuses to list them at first.
+#[tokio::test(start_paused = true)]
+async fn work_on_an_object_of_a_cluster_that_has_told_nothing_waits_without_counting_runs() {
+    let sims = Sims::of(["a", "b"]);
+    sims.server("b").create(config("object")).unwrap();
+    fail_kind(&sims.server("b"), "configmaps", 403);
+    let seen = Mourner::default();
+    let mut wiring = seen.wiring("elsewhere");
+    wiring.watches(Watch::new(), elsewhere);
+    sims.manager()
+        .controller(seen.build(wiring))
+        .run(async |running| {
+            running.settled().await;
+            let secret = labelled(labelled(secret("to-a"), "target", "a"), "home", "b");
+            sims.server("a").create(secret).unwrap();
+            sleep(Duration::from_mins(2)).await;
+            let queue = running.controller("elsewhere").queue();
+            assert!(queue.dispatched <= 1, "{queue:?}");
+            sims.server("b").clear_hook();
+            let request = "cluster://b/default/object -> cluster://a";
+            running
+                .within(HOUR, "it is worked on in a", async || seen_at(&seen, request, 1))
+                .await;
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_was_synced_is_read_and_worked_from_after_its_watch_is_refused() {
+    let sims = Sims::of(["a", "b"]);
+    sims.server("b").create(config("object")).unwrap();
+    let seen = Mourner::default();
+    let mut wiring = seen.wiring("elsewhere");
+    wiring.watches(Watch::new(), elsewhere);
+    sims.manager()
+        .controller(seen.build(wiring))
+        .run(async |running| {
+            running.settled().await;
+            let server = sims.server("b");
+            fail_kind(&server, "configmaps", 403);
+            server.disconnect_watches();
+            running
+                .within(HOUR, "the watch is refused", async || {
+                    let watches = running.cluster("b").watches();
+                    let refused = watches
+                        .iter()
+                        .any(|(_, state)| *state == mcrt::WatchState::Forbidden);
+                    refused.then_some(()).ok_or_else(|| format!("{watches:?}"))
+                })
+                .await;
+            let secret = labelled(labelled(secret("to-a"), "target", "a"), "home", "b");
+            sims.server("a").create(secret).unwrap();
+            let request = "cluster://b/default/object -> cluster://a";
+            running
+                .until("it is worked on in a", async || seen_at(&seen, request, 1))
+                .await;
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_stores_of_the_host_are_let_go_with_it() {
+    let sims = Sims::of(["a"]);
+    sims.server("a").create(config("object")).unwrap();
+    sims.host().create(secret("settings")).unwrap();
+    let kept = Arc::new(Mutex::new(Vec::<Weak<Secret>>::new()));
+    let seen: Recorder = Recorder::default().doing({
+        let kept = kept.clone();
+        move |call: Call| {
+            let kept = kept.clone();
+            async move {
+                let host = call.cx.host().in_namespace("default");
+                let settings = host.cached::<Secret>("settings")?;
+                let settings = settings.ok_or_else(|| mcrt::Error::msg("no settings"))?;
+                kept.lock().push(Arc::downgrade(&settings));
+                Ok(Action::await_change())
+            }
+        }
+    });
+    let mut wiring = seen.wiring("host");
+    wiring.watches(Watch::<Secret>::new().on(Place::Host), |_, _, _| {
+        None::<Request<ConfigMap>>
+    });
+    let mut handle = None;
+    sims.manager()
+        .controller(seen.build(wiring))
+        .run(async |running| {
+            running
+                .until("it has read the host", async || match kept.lock().len() {
+                    0 => Err("not yet".to_owned()),
+                    _ => Ok(()),
+                })
+                .await;
+            handle = Some(running.controller("host"));
+        })
+        .await;
+    assert!(kept.lock().iter().all(|settings| settings.upgrade().is_none()));
+    drop(handle);
 }
 
 #[tokio::test(start_paused = true)]

@@ -60,6 +60,12 @@ impl<O> Core<O> {
         freed
     }
 
+    /// Whether the key has used up its retries if it fails now.
+    pub(in super::super) fn is_last_try(&self, i: u32) -> bool {
+        let failures = u32::from(self.slab[i].failures).saturating_add(1);
+        self.settings.backoff.exhausted(failures)
+    }
+
     /// What was added while it ran.
     fn wanted_again(&mut self, i: u32) -> Option<Next> {
         let record = &self.slab[i];

@@ -69,6 +69,18 @@ impl<O> Gate<O> {
         self.core.purged(lane, removed)
     }
 
+    pub(in super::super) fn crossing(&self, lane: Lane) -> Vec<(Lane, Lane, O)>
+    where
+        O: Clone,
+    {
+        self.core.crossing(lane)
+    }
+
+    /// Whether a key that was handed out has no retry left after this one.
+    pub(in super::super) fn is_last_try(&self, index: u32) -> bool {
+        self.core.is_last_try(index)
+    }
+
     pub(in super::super) fn finish(
         &mut self,
         now: u64,

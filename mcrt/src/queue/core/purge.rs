@@ -38,6 +38,32 @@ impl<O> Core<O> {
         freed.len() >= limit
     }
 
+    /// The keys between this lane and others, as home or target, those that run included.
+    pub(in super::super) fn crossing(&self, lane: Lane) -> Vec<(Lane, Lane, O)>
+    where
+        O: Clone,
+    {
+        let mut found = Vec::new();
+        let Some(state) = self.lanes.get(lane) else {
+            return found;
+        };
+        for (chain, head) in [
+            (Chain::Target, state.targets.head),
+            (Chain::Home, state.homes.head),
+        ] {
+            let mut next = head;
+            while next != NIL {
+                let record = &self.slab[next];
+                if record.home != record.target {
+                    let (home, target) = (self.lanes.lane(record.home), self.lanes.lane(record.target));
+                    found.push((home, target, record.object().clone()));
+                }
+                next = self.slab.next(next, chain);
+            }
+        }
+        found
+    }
+
     /// What [`Purged`] says once nothing is left to remove.
     pub(in super::super) fn purged(&self, lane: Lane, removed: usize) -> Purged {
         Purged {

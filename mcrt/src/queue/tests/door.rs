@@ -313,6 +313,43 @@ async fn a_purge_of_either_cluster_removes_what_lies_between_them() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_lies_between_a_cluster_and_others_can_be_told_before_its_purge() {
+    let (queue, host) = with_lane(settings());
+    let (first, second) = (engage(&queue), engage(&queue));
+    queue.add(host, first, 1, Priority::Low);
+    let item = next(&queue).await;
+    queue.add_after(first, second, 2, Priority::Low, SECOND);
+    queue.add(first, first, 3, Priority::Low);
+    queue.add(host, second, 4, Priority::Low);
+    assert_eq!(queue.crossing(first), [(host, first, 1), (first, second, 2)]);
+    queue.purge(first);
+    item.done(Outcome::Done);
+    assert_eq!(queue.crossing(first), []);
+    assert_eq!(queue.crossing(host), [(host, second, 4)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_item_knows_that_its_retries_end_until_its_failures_are_forgotten() {
+    let backoff = Backoff {
+        retries: Some(1),
+        ..Backoff::default()
+    };
+    let (queue, lane) = with_lane(QueueSettings {
+        backoff,
+        ..settings()
+    });
+    queue.add(lane, lane, 1, Priority::High);
+    let item = next(&queue).await;
+    assert!(!item.is_last_try());
+    item.done(Outcome::Retry);
+    let item = next(&queue).await;
+    assert!(item.is_last_try());
+    queue.forget(lane, lane, &1);
+    assert!(!item.is_last_try());
+    item.done(Outcome::Done);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_cluster_that_returns_has_another_lane() {
     let (queue, first) = with_lane(settings());
     queue.add(first, first, 1, Priority::High);
