@@ -166,6 +166,9 @@ impl<R: super::Reconciler> Runtime<R> {
         engagement.abort.cancel();
         self.tombstones.purge(lane);
         self.shared.engaged.write().remove(lane);
+        self.shared
+            .host
+            .send_if_modified(|host| host.take_if(|host| host.lane == lane).is_some());
     }
 
     /// Waits until aborted reconciles have let go. One that never awaits cannot be stopped: it keeps its successor

@@ -18,6 +18,10 @@ fn words(event: &FleetEvent) -> String {
         FleetEvent::Engaged(cluster) => format!("{cluster} engaged"),
         FleetEvent::Health(cluster, Health::Ready) => format!("{cluster} ready"),
         FleetEvent::Health(cluster, _) => format!("{cluster} lost"),
+        FleetEvent::Properties(cluster) => {
+            let regions: Vec<_> = cluster.properties().labels.clone().into_values().collect();
+            format!("{cluster} is {}", regions.join(" "))
+        }
         FleetEvent::Disengaged(cluster) => format!("{cluster} disengaged"),
         FleetEvent::Synced => "synced".to_owned(),
         other => format!("{other:?}"),
@@ -238,6 +242,31 @@ async fn an_object_of_the_host_is_reconciled_when_a_cluster_is_lost_returns_leav
             hang(&server);
             sims.put(&server);
             once("it joins").await;
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cluster_that_is_described_otherwise_is_told_of_once() {
+    let sims = Sims::of(["a"]);
+    let told = Told::default();
+    sims.manager()
+        .controller(listening("listens", &told))
+        .run(async |running| {
+            running.settled().await;
+            sims.label("a", &[("region", "north")]);
+            heard(running, &told, &["engaged", "ready", "is north"]).await;
+            sims.label("a", &[("region", "south")]);
+            heard(running, &told, &["engaged", "ready", "is north", "is south"]).await;
+            sims.label("a", &[("region", "south")]);
+            running
+                .throughout(Duration::from_secs(5), "it is told no more", async || {
+                    match of(&told, "a").len() {
+                        4 => Ok(()),
+                        events => Err(format!("{events} events")),
+                    }
+                })
+                .await;
         })
         .await;
 }
