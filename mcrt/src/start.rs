@@ -9,7 +9,10 @@ use crate::{
 #[non_exhaustive]
 pub enum StartError {
     /// Nothing says where clusters come from.
-    #[error("no provider: enable a provider feature such as `sim` or `file`, or write `provider = ...`")]
+    #[error(
+        "no provider: enable a provider feature such as `sim` or `file`, write `provider = ...`, or call \
+         `Manager::builder().provider(...)`"
+    )]
     NoProvider,
     /// The provider asked for is not part of this program.
     #[error("there is no provider `{name}` in this program: it has {available}")]
@@ -27,17 +30,20 @@ pub enum StartError {
     },
     /// A controller needs the host and none can be reached.
     #[error(
-        "controller `{controller}` declares a kind on the host, but there is no host: say `--host in-cluster` or `--host context:NAME`"
+        "controller `{controller}` needs the host, but there is none: say `--host in-cluster` or \
+         `--host context:NAME`, or call `Manager::builder().host(...)`"
     )]
     NoHost {
         /// The controller.
         controller: String,
     },
     /// The host that was asked for cannot be reached.
-    #[error("the host cannot be used: {0}")]
+    #[error(
+        "the host cannot be used: {0}; `--host in-cluster`, `--host context:NAME` and `--host none` choose another"
+    )]
     Host(#[source] Rejected),
-    /// No client can be built from a description.
-    #[error("cannot build a client: {0}")]
+    /// No client can be built from the description of the host.
+    #[error("cannot build a client for the host: {0}")]
     Connect(#[source] ConnectError),
     /// `--host` is none of its forms.
     #[error("`{0}` is no host: write `in-cluster`, `context:NAME` or `none`")]

@@ -1,4 +1,5 @@
 //! The flags; each also comes from the environment.
+#[cfg(feature = "file")]
 use std::path::PathBuf;
 
 /// What can be said when a program starts. Flattens into a program's own arguments:
@@ -59,8 +60,3 @@ pub(super) struct Standalone {
     #[command(flatten)]
     pub(super) launch: LaunchArgs,
 }
-
-#[cfg(not(feature = "file"))]
-const _: fn() = || {
-    let _: Option<PathBuf> = None;
-};

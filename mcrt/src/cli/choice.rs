@@ -96,6 +96,10 @@ impl Wish {
         }
     }
 
+    #[cfg_attr(
+        not(feature = "file"),
+        allow(unused_variables, reason = "no other provider has arguments")
+    )]
     fn by_name(&mut self, name: &str, why: String, args: &LaunchArgs) -> Result<Chosen, StartError> {
         let provider: Arc<dyn Provider> = match name {
             "none" => Arc::new(providers::None),
@@ -104,15 +108,8 @@ impl Wish {
             "sim" => return Ok(self.simulated(why)),
             #[cfg(feature = "file")]
             "file" => Arc::new(file(args)),
-            _ => {
-                let available = listed(&self.features);
-                return Err(StartError::UnknownProvider {
-                    name: name.to_owned(),
-                    available,
-                });
-            }
+            _ => return Err(lacking(name)),
         };
-        let _ = args;
         Ok(Chosen {
             provider,
             why,
@@ -132,6 +129,18 @@ impl Wish {
             why,
             simulated_host,
         }
+    }
+}
+
+/// The program has a feature of that name, the crate has not.
+fn lacking(name: &str) -> StartError {
+    StartError::Provider {
+        name: name.to_owned(),
+        reason: format!(
+            "the program's feature `{name}` is on, but mcrt itself has no such provider here: where it has a feature \
+             of that name write `{name} = [\"mcrt/{name}\"]` into the program's Cargo.toml, else give the provider \
+             with `provider = ...`"
+        ),
     }
 }
 
@@ -200,6 +209,12 @@ mod tests {
         // The crate may be built with `file` for somebody else in the workspace.
         let error = choose(false, &["sim"], Some("file")).unwrap_err();
         assert!(error.to_string().contains("sim, single, none"), "{error}");
+    }
+
+    #[test]
+    fn a_feature_that_only_the_program_has_is_said_to_lack_its_provider() {
+        let error = choose(false, &["sim", "kcp"], None).unwrap_err();
+        assert!(error.to_string().contains("kcp = [\"mcrt/kcp\"]"), "{error}");
     }
 
     #[cfg(feature = "sim")]

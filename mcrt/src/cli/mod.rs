@@ -16,6 +16,7 @@ use crate::{
 };
 use choice::{Chosen, Wish};
 use std::{fmt, sync::Arc};
+use tokio::sync::oneshot;
 
 /// Runs one controller until Ctrl-C or SIGTERM, with flags from the command line and the environment.
 ///
@@ -147,13 +148,24 @@ impl Launch {
             .map_err(StartError::Connect)
     }
 
-    /// Starts and runs until Ctrl-C or SIGTERM.
+    /// Starts and runs until Ctrl-C or SIGTERM, then stops in order. A second signal, of either kind, ends the
+    /// process at once, with status 130.
     ///
     /// # Errors
     /// A [`StartError`] if the program cannot start.
     pub async fn run(self) -> Result<()> {
         logging::init(&self.args);
-        self.run_until(signals::shutdown()).await
+        let (ask, asked) = oneshot::channel();
+        let asked = async {
+            if asked.await.is_err() {
+                // Nobody can ask any more, which is not the same as having asked.
+                std::future::pending::<()>().await;
+            }
+        };
+        tokio::select! {
+            ran = self.run_until(asked) => ran,
+            () = signals::insisted(ask) => std::process::exit(130),
+        }
     }
 
     /// As [`run`](Self::run), without logging and signals of its own: until `shutdown` resolves.

@@ -69,7 +69,14 @@ impl Connection {
     /// Vets a context of `$KUBECONFIG`, a list of files of which the first to say something wins, or else of
     /// `~/.kube/config`. Without a name it is the current context. Blocks for the files.
     pub fn from_default_kubeconfig(context: Option<&str>) -> Result<Self, Rejected> {
-        Self::from_files(&kubeconfig::default_paths(), context)
+        let paths = kubeconfig::default_paths();
+        if paths.is_empty() {
+            return Err(Rejected::File {
+                path: Path::new("~").join(".kube").join("config"),
+                reason: "there is no home directory: set `$KUBECONFIG`".to_owned(),
+            });
+        }
+        Self::from_files(&paths, context)
     }
 
     /// Vets a context of a list of files, merged as `kubectl` does; those that do not exist are left out, unless

@@ -22,6 +22,21 @@ pub enum BuildError {
         /// The controller.
         controller: String,
     },
+    /// The name says nothing where it is used: as a label value and as the field manager of what is applied.
+    #[error(
+        "`{controller}` is no name of a controller: write up to 63 letters, digits, `-`, `_` and `.`, the first and \
+         the last of them a letter or a digit"
+    )]
+    Name {
+        /// The name.
+        controller: String,
+    },
+    /// Two kinds are reconciled.
+    #[error("controller `{controller}` reconciles two kinds: call `for_kind` once, and `watches` for others")]
+    ForTwice {
+        /// The controller.
+        controller: String,
+    },
     /// A kind is watched twice on one place.
     #[error("controller `{controller}` watches `{kind}` twice on {place}: declare it once")]
     Twice {
@@ -47,13 +62,26 @@ pub enum BuildError {
         /// Where the owners are.
         home: Place,
     },
-    /// A number that has to be at least one is zero.
-    #[error("controller `{controller}`: `{setting}` is at least 1")]
+    /// A number or a time that has to be more than zero is zero.
+    #[error("controller `{controller}`: `{setting}` is zero: give it more, or leave it out for the default")]
     Zero {
         /// The controller.
         controller: String,
         /// The setting.
         setting: &'static str,
+    },
+    /// One cluster may run more than all together.
+    #[error(
+        "controller `{controller}`: `per_cluster` is {per_cluster}, larger than `concurrency`, which is \
+         {concurrency}: lower the one or raise the other"
+    )]
+    CapAboveAll {
+        /// The controller.
+        controller: String,
+        /// How many reconciles of one cluster may run at once.
+        per_cluster: u32,
+        /// How many may run at once.
+        concurrency: u32,
     },
     /// Two indexes share a name.
     #[error("controller `{controller}` has two indexes called `{name}`: rename one")]
@@ -91,15 +119,18 @@ impl<R: Reconciler> ControllerBuilder<R> {
         R::Object: Cacheable,
     {
         R::indexes(&mut self);
-        if let Some(setting) = self.zero {
-            let controller = self.name;
-            return Err(BuildError::Zero { controller, setting });
-        }
+        self.check_settings()?;
         let Some((kind, namespaced)) = self.kind.clone() else {
             return Err(BuildError::NoFor {
                 controller: self.name,
             });
         };
+        let mut reconciled = self.declarations.iter().filter(|pending| pending.role == FOR);
+        if reconciled.nth(1).is_some() {
+            return Err(BuildError::ForTwice {
+                controller: self.name,
+            });
+        }
         let declarations = self.resolve()?;
         self.check_indexes(&declarations)?;
         let watches_host = declarations.iter().any(|watch| watch.summary().place.has_host());
@@ -117,6 +148,31 @@ impl<R: Reconciler> ControllerBuilder<R> {
             namespaced,
             reconciler: Arc::new(reconciler),
         }))
+    }
+
+    fn check_settings(&self) -> Result<(), BuildError> {
+        let (controller, settings) = (self.name.clone(), &self.settings);
+        if !is_label_value(&controller) {
+            return Err(BuildError::Name { controller });
+        }
+        let zeros = [
+            ("concurrency", settings.concurrency == 0),
+            ("per_cluster", settings.per_cluster == Some(0)),
+            ("timeout", settings.timeout.is_zero()),
+            ("resync", settings.resync.is_some_and(|period| period.is_zero())),
+        ];
+        if let Some((setting, _)) = zeros.into_iter().find(|(_, zero)| *zero) {
+            return Err(BuildError::Zero { controller, setting });
+        }
+        let concurrency = settings.concurrency;
+        if let Some(per_cluster) = settings.per_cluster.filter(|cap| *cap > concurrency) {
+            return Err(BuildError::CapAboveAll {
+                controller,
+                per_cluster,
+                concurrency,
+            });
+        }
+        Ok(())
     }
 
     /// Gives every declaration its place.
@@ -167,6 +223,14 @@ impl<R: Reconciler> ControllerBuilder<R> {
     }
 }
 
+/// What an API server takes as the value of a label, except nothing at all.
+fn is_label_value(text: &str) -> bool {
+    let inside = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.".contains(byte);
+    let at_the_end = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
+    let bytes = text.as_bytes();
+    bytes.len() <= 63 && bytes.iter().all(inside) && at_the_end(bytes.first()) && at_the_end(bytes.last())
+}
+
 /// Where a kind is declared already, if on the same place.
 fn overlap<R: Reconciler>(declared: &[Box<dyn Declaration<R>>], new: &Summary) -> Option<Place> {
     let mut declared = declared.iter().map(|declaration| declaration.summary());
@@ -184,6 +248,7 @@ mod tests {
     use crate::{Action, Context, HandWired, Watch};
     use k8s_openapi::api::core::v1::{ConfigMap, Secret, Service};
     use kube::core::PartialObjectMeta;
+    use std::time::Duration;
 
     struct Nothing;
     impl HandWired for Nothing {}
@@ -223,6 +288,19 @@ mod tests {
         let no_permit = refused(|w| {
             w.for_kind(Watch::new()).concurrency(0);
         });
+        let no_time = refused(|w| {
+            w.for_kind(Watch::new()).timeout(Duration::ZERO);
+        });
+        let no_period = refused(|w| {
+            w.for_kind(Watch::new()).resync(Duration::ZERO);
+        });
+        let cap = refused(|w| {
+            w.for_kind(Watch::new()).concurrency(4).per_cluster(8);
+        });
+        let two_kinds = refused(|w| {
+            w.for_kind(Watch::new().labels("a=b"));
+            w.for_kind(Watch::new().on(Place::Host));
+        });
         let twice = refused(|w| {
             w.for_kind(Watch::new()).owns_full::<ConfigMap>(Watch::new());
         });
@@ -241,7 +319,11 @@ mod tests {
         });
         let cases = [
             (nothing, "call `for_kind`"),
-            (no_permit, "`concurrency` is at least 1"),
+            (no_permit, "`concurrency` is zero"),
+            (no_time, "`timeout` is zero"),
+            (no_period, "`resync` is zero"),
+            (cap, "`per_cluster` is 8, larger than `concurrency`, which is 4"),
+            (two_kinds, "call `for_kind` once"),
             (twice, "declare it once"),
             (elsewhere, "owner references do not cross clusters"),
             (of_nothing, "index `PartialObjectMeta`"),
@@ -249,6 +331,23 @@ mod tests {
         ];
         for (said, expected) in cases {
             assert!(said.contains(expected), "{said}");
+        }
+    }
+
+    #[test]
+    fn a_name_that_no_label_takes_is_refused() {
+        let long = "a".repeat(64);
+        for name in ["", "two words", "-dash", "dot.", "ünlaut", &long] {
+            let mut wiring = ControllerBuilder::new(name);
+            wiring.for_kind(Watch::new());
+            let refused = wiring.build(Nothing).unwrap_err();
+            let controller = name.to_owned();
+            assert_eq!(refused, BuildError::Name { controller });
+        }
+        for name in ["a", "Tokens_2.beta", &long[1..]] {
+            let mut wiring = ControllerBuilder::new(name);
+            wiring.for_kind(Watch::new());
+            assert!(wiring.build(Nothing).is_ok(), "{name}");
         }
     }
 

@@ -20,6 +20,9 @@ use kube::{
 };
 use std::{any::TypeId, fmt, sync::Arc, time::Duration};
 
+/// A period that no program lives to see the end of: clocks overflow on much longer ones.
+const NEVER: Duration = Duration::from_hours(24 * 365 * 30);
+
 /// Collects the declarations of a controller; equal in power to the attributes.
 ///
 /// ```
@@ -54,7 +57,6 @@ pub struct ControllerBuilder<R: Reconciler> {
     pub(super) uses: Vec<(String, Uses)>,
     pub(super) tombstones: Arc<Tombstones<R::Object>>,
     pub(super) kind: Option<(ApiResource, Option<bool>)>,
-    pub(super) zero: Option<&'static str>,
 }
 
 impl<R: Reconciler> ControllerBuilder<R> {
@@ -69,7 +71,6 @@ impl<R: Reconciler> ControllerBuilder<R> {
             uses: Vec::new(),
             tombstones: Arc::new(Tombstones::new()),
             kind: None,
-            zero: None,
         }
     }
 
@@ -214,7 +215,6 @@ impl<R: Reconciler> ControllerBuilder<R> {
 
     /// How many reconciles may run at once (256).
     pub fn concurrency(&mut self, permits: u32) -> &mut Self {
-        self.at_least_one("concurrency", permits);
         self.settings.concurrency = permits;
         self
     }
@@ -222,20 +222,13 @@ impl<R: Reconciler> ControllerBuilder<R> {
     /// How many reconciles of one cluster may run at once (a quarter of `concurrency`; all of it while the cluster
     /// is the only one).
     pub fn per_cluster(&mut self, permits: u32) -> &mut Self {
-        self.at_least_one("per_cluster", permits);
         self.settings.per_cluster = Some(permits);
         self
     }
 
-    fn at_least_one(&mut self, setting: &'static str, value: u32) {
-        if value == 0 {
-            self.zero = Some(setting);
-        }
-    }
-
     /// Reconciles everything again this often, at low priority (never).
     pub fn resync(&mut self, period: Duration) -> &mut Self {
-        self.settings.resync = Some(period);
+        self.settings.resync = Some(period.min(NEVER));
         self
     }
 

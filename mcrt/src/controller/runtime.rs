@@ -197,16 +197,10 @@ impl<R: super::Reconciler> Runtime<R> {
         self.tombstones.purge(lane);
         self.shared.engaged.write().remove(engagement);
         self.shared.release_home(name);
-        if engagement.cluster.is_host() {
-            // Its stores go with it, whoever still asks for the controller's numbers.
-            self.shared.host.send_if_modified(|host| {
-                let own = host.as_ref().is_some_and(|host| host.lane == lane);
-                if own {
-                    *host = None;
-                }
-                own
-            });
-        }
+        // Its stores go with it, whoever still asks for the controller's numbers.
+        self.shared
+            .host
+            .send_if_modified(|host| host.take_if(|host| host.lane == lane).is_some());
     }
 
     /// Waits until aborted reconciles have let go. One that never awaits cannot be stopped: it keeps its successor

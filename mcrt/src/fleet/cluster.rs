@@ -69,8 +69,14 @@ impl Cluster {
         self.0.properties.lock().clone()
     }
 
-    pub(super) fn set_properties(&self, properties: Properties) {
-        *self.0.properties.lock() = Arc::new(properties);
+    /// Sets the properties; true if they are others than before.
+    pub(super) fn set_properties(&self, properties: Properties) -> bool {
+        let mut now = self.0.properties.lock();
+        let changed = **now != properties;
+        if changed {
+            *now = Arc::new(properties);
+        }
+        changed
     }
 
     /// What is watched in the cluster, and how each watch fares.
@@ -93,7 +99,8 @@ impl Cluster {
         self.0.health.subscribe()
     }
 
-    /// How many tasks the cluster's connections hold.
+    /// How many tasks the connections of the cluster hold now: one for each open connection, none once the cluster
+    /// has left. For looking into a program that runs, and for tests that nothing is left behind.
     pub fn connection_tasks(&self) -> usize {
         self.0.life.tasks()
     }

@@ -2,70 +2,96 @@
 use super::Fleet;
 use crate::{
     cluster::ClusterName,
-    provider::{Change, Provider},
+    provider::{Change, ClusterSpec, Event, Provider, restarting},
 };
-use futures::{FutureExt, StreamExt};
-use std::{collections::HashSet, panic::AssertUnwindSafe, sync::Arc, time::Duration};
+use futures::StreamExt;
+use std::{collections::HashSet, sync::Arc};
 use tokio_util::sync::CancellationToken;
-
-const RESTART_INITIAL: Duration = Duration::from_secs(1);
-const RESTART_MAX: Duration = Duration::from_secs(30);
 
 /// Follows `provider` until `stop`. A stream that ends keeps its clusters and is started again; what it then does
 /// not name before `Synced` is disengaged.
 pub(crate) async fn discover(fleet: Fleet, provider: Arc<dyn Provider>, stop: CancellationToken) {
-    let mut known = HashSet::new();
-    let mut delay = RESTART_INITIAL;
-    loop {
-        // A provider is the author's code: a panic ends its stream, not the fleet.
-        let followed = AssertUnwindSafe(follow(&fleet, &provider, &mut known)).catch_unwind();
-        let how = tokio::select! {
-            () = stop.cancelled() => return,
-            followed = followed => match followed {
-                Ok(synced) => {
-                    if synced {
-                        delay = RESTART_INITIAL;
-                    }
-                    "ended"
-                }
-                Err(_) => "panicked",
-            },
-        };
-        tracing::warn!(provider = provider.name(), retry_in = ?delay, "the provider's stream {how}; clusters are kept");
-        tokio::select! {
-            () = stop.cancelled() => return,
-            () = tokio::time::sleep(delay) => {}
-        }
-        delay = (delay * 2).min(RESTART_MAX);
+    let mut events = restarting(provider.clone());
+    let mut discovery = Discovery {
+        fleet,
+        provider,
+        known: HashSet::new(),
+        named: HashSet::new(),
+    };
+    while let Some(Some(event)) = stop.run_until_cancelled(events.next()).await {
+        discovery.take(event);
     }
 }
 
-/// Follows one stream to its end; true if it ever told the whole set.
-async fn follow(fleet: &Fleet, provider: &Arc<dyn Provider>, known: &mut HashSet<ClusterName>) -> bool {
-    let mut changes = provider.clone().changes();
-    let mut named = HashSet::new();
-    let mut synced = false;
-    while let Some(change) = changes.next().await {
-        match change {
-            Change::Upsert(spec) => {
-                named.insert(spec.name.clone());
-                known.insert(spec.name.clone());
-                fleet.upsert(spec);
+struct Discovery {
+    fleet: Fleet,
+    provider: Arc<dyn Provider>,
+    /// What is engaged because the provider named it.
+    known: HashSet<ClusterName>,
+    /// What the running stream has named.
+    named: HashSet<ClusterName>,
+}
+
+impl Discovery {
+    fn take(&mut self, event: Event) {
+        let provider = self.provider.name();
+        match event {
+            Event::Started => self.named.clear(),
+            Event::Ended(how) => {
+                tracing::warn!(
+                    provider,
+                    "the provider's stream {how}; clusters are kept, it is started again"
+                );
             }
-            Change::Remove(name) => {
-                named.remove(&name);
-                known.remove(&name);
-                fleet.remove(&name);
-            }
-            Change::Synced => {
-                for name in known.extract_if(|name| !named.contains(name)) {
-                    fleet.remove(&name);
-                }
-                synced = true;
-                fleet.set_synced();
-            }
-            Change::Failed(reason) => tracing::warn!(provider = provider.name(), "{reason}"),
+            Event::Said(Change::Upsert(spec)) => self.upsert(spec),
+            Event::Said(Change::Remove(name)) => self.remove(&name),
+            Event::Said(Change::Synced) => self.synced(),
+            Event::Said(Change::Failed(reason)) => tracing::warn!(provider, "{reason}"),
         }
     }
-    synced
+
+    fn upsert(&mut self, spec: ClusterSpec) {
+        let name = spec.name.clone();
+        if self.refuses(&name) {
+            return;
+        }
+        self.named.insert(name.clone());
+        self.known.insert(name.clone());
+        if let Err(error) = self.fleet.upsert(spec) {
+            let kept = match self.fleet.get(&name) {
+                Some(_) => "goes on as it was described before",
+                None => "is left out",
+            };
+            tracing::error!(
+                cluster = %name, %error,
+                "cannot build a client: the cluster {kept}, until the provider describes it otherwise",
+            );
+        }
+    }
+
+    fn remove(&mut self, name: &ClusterName) {
+        if !self.refuses(name) {
+            self.named.remove(name);
+            self.known.remove(name);
+            self.fleet.remove(name);
+        }
+    }
+
+    fn synced(&mut self) {
+        for name in self.known.extract_if(|name| !self.named.contains(name)) {
+            self.fleet.remove(&name);
+        }
+        self.fleet.set_synced();
+    }
+
+    /// The host is no provider's to give or to take: controllers were promised the one that the program named.
+    fn refuses(&self, name: &ClusterName) -> bool {
+        if name.is_host() {
+            tracing::warn!(
+                provider = self.provider.name(),
+                "the provider speaks of the host: ignored, the host is set with `ManagerBuilder::host`",
+            );
+        }
+        name.is_host()
+    }
 }

@@ -12,6 +12,8 @@ pub enum FleetEvent {
     Engaged(Cluster),
     /// A cluster fares differently.
     Health(Cluster, Health),
+    /// The host side says something else of a cluster, whose life goes on.
+    Properties(Cluster),
     /// A cluster was disengaged.
     Disengaged(Cluster),
     /// The provider has named every cluster that it knows, for the first time.
@@ -22,7 +24,10 @@ impl FleetEvent {
     /// The cluster that it is about.
     pub fn cluster(&self) -> Option<&Cluster> {
         match self {
-            Self::Engaged(cluster) | Self::Health(cluster, _) | Self::Disengaged(cluster) => Some(cluster),
+            Self::Engaged(cluster)
+            | Self::Health(cluster, _)
+            | Self::Properties(cluster)
+            | Self::Disengaged(cluster) => Some(cluster),
             Self::Synced => None,
         }
     }

@@ -13,6 +13,7 @@ mod supervisor;
 
 pub use cluster::Cluster;
 pub use event::FleetEvent;
+#[doc(hidden)]
 pub use participant::{Step, Steps};
 pub use registry::Fleet;
 

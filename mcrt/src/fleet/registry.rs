@@ -8,7 +8,7 @@ use super::{
 use crate::{
     cache::{Caches, ListLimits},
     cluster::{ClusterName, Epoch, Health},
-    connect::{Access, Life},
+    connect::{Access, ConnectError, Life},
     provider::ClusterSpec,
 };
 use futures::Stream;
@@ -135,23 +135,20 @@ impl Fleet {
             .send_modify(|participants| participants.push(participant));
     }
 
-    /// Engages a cluster, replaces a life that is not the same, or keeps one that is.
-    pub(crate) fn upsert(&self, spec: ClusterSpec) {
+    /// Lets go of those who take part. They hold this fleet, so nothing of them would ever be dropped.
+    pub(crate) fn release(&self) {
+        self.0.participants.send_modify(Vec::clear);
+    }
+
+    /// Engages a cluster, replaces a life that is not the same, or keeps one that is. Without a client nothing
+    /// changes.
+    pub(crate) fn upsert(&self, spec: ClusterSpec) -> Result<(), ConnectError> {
         let identity = (spec.uid.clone(), spec.access.fingerprint());
-        if let Some(member) = self.0.state.lock().members.get(&spec.name)
-            && member.identity == identity
-        {
-            member.cluster.set_properties(spec.properties);
-            return;
+        if self.goes_on(&spec, &identity) {
+            return Ok(());
         }
         let life = Life::new();
-        let client = match spec.access.connect(&self.0.settings.limits, &life) {
-            Ok(client) => client,
-            Err(error) => {
-                tracing::error!(cluster = %spec.name, %error, "cannot build a client; the cluster is left as it was");
-                return;
-            }
-        };
+        let client = spec.access.connect(&self.0.settings.limits, &life)?;
         let caches = Caches::new(
             spec.name.clone(),
             client.clone(),
@@ -167,11 +164,27 @@ impl Fleet {
             self.0.settings.steps.clone(),
         );
         self.engage(cluster, identity);
+        Ok(())
+    }
+
+    /// Whether the name's life is that of the description, whose properties it then has.
+    fn goes_on(&self, spec: &ClusterSpec, identity: &(String, u64)) -> bool {
+        let mut state = self.0.state.lock();
+        let member = state.members.get(&spec.name);
+        let Some(member) = member.filter(|member| member.identity == *identity) else {
+            return false;
+        };
+        let cluster = member.cluster.clone();
+        // Told under the lock, so that listeners hear of changes in their order.
+        if cluster.set_properties(spec.properties.clone()) {
+            state.listeners.tell(&FleetEvent::Properties(cluster));
+        }
+        true
     }
 
     /// Engages the host.
-    pub(crate) fn engage_host(&self, access: Access) {
-        self.upsert(ClusterSpec::new(ClusterName::host(), "host", access));
+    pub(crate) fn engage_host(&self, access: Access) -> Result<(), ConnectError> {
+        self.upsert(ClusterSpec::new(ClusterName::host(), "host", access))
     }
 
     fn engage(&self, cluster: Cluster, identity: (String, u64)) {
@@ -202,6 +215,7 @@ impl Fleet {
             predecessor,
             participants,
             leave,
+            attached: Participants::new(),
             ended,
         };
         self.0.tasks.spawn(supervisor.run());
@@ -281,6 +295,7 @@ impl Fleet {
         self.0.tasks.close();
         self.0.tasks.wait().await;
         self.0.state.lock().listeners.close();
+        self.release();
     }
 }
 

@@ -1,8 +1,8 @@
 //! One task per cluster: reach it, start what takes part, watch over it, and take it down again.
 use super::{Cluster, Fleet, FleetSettings, Step, participant::Participant};
-use crate::{cluster::Health, connect};
-use futures::future::join_all;
-use std::{sync::Arc, time::Duration};
+use crate::{cluster::Health, connect, controller::panic_text};
+use futures::{FutureExt, future::join_all};
+use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 use tokio::{sync::watch, time::Instant};
 use tokio_util::sync::CancellationToken;
 
@@ -19,49 +19,51 @@ pub(super) struct Supervisor {
     pub(super) predecessor: Option<Ended>,
     pub(super) participants: watch::Receiver<Participants>,
     pub(super) leave: CancellationToken,
+    /// Who has been attached, at least in part.
+    pub(super) attached: Participants,
     /// Dropped at the very end.
     pub(super) ended: watch::Sender<()>,
 }
 
 impl Supervisor {
+    /// A panic on the way ends this life early, but never leaves anything of it behind.
     pub(super) async fn run(mut self) {
         if let Some(mut predecessor) = self.predecessor.take() {
             while predecessor.changed().await.is_ok() {}
         }
-        self.cluster.reach(Step::Published).await;
-        let attached = self.live().await;
-        self.cluster.reach(Step::Leaving).await;
-        join_all(
-            attached
-                .iter()
-                .map(|participant| participant.detach(&self.cluster)),
-        )
-        .await;
+        let cluster = self.cluster.clone();
+        reported(&cluster, self.live()).await;
+        reported(&cluster, cluster.reach(Step::Leaving)).await;
+        let attached = std::mem::take(&mut self.attached);
+        let detaching = attached
+            .iter()
+            .map(|participant| reported(&cluster, participant.detach(&cluster)));
+        join_all(detaching).await;
         self.cluster.end().await;
         self.fleet.forget(&self.cluster);
         tracing::debug!(cluster = %self.cluster, epoch = %self.cluster.epoch(), "disengaged");
         drop(self.ended);
     }
 
-    /// Runs until the cluster is to leave; returns who is attached.
-    async fn live(&mut self) -> Participants {
-        let mut attached = Participants::new();
+    /// Runs until the cluster is to leave.
+    async fn live(&mut self) {
+        self.cluster.reach(Step::Published).await;
         let mut started = 0;
         let mut probe = Probe::new(self.fleet.settings());
         while !self.leave.is_cancelled() {
             let wanted = self.participants.borrow_and_update().clone();
             for participant in wanted {
-                if !attached.iter().any(|known| Arc::ptr_eq(known, &participant)) {
+                if !self.attached.iter().any(|known| Arc::ptr_eq(known, &participant)) {
                     // Known before it is attached: whatever attaching left behind is detached.
-                    attached.push(participant.clone());
+                    self.attached.push(participant.clone());
                     participant.attach(&self.cluster).await;
                 }
             }
             if probe.reached {
-                for participant in &attached[started..] {
+                for participant in &self.attached[started..] {
                     participant.start(&self.cluster).await;
                 }
-                started = attached.len();
+                started = self.attached.len();
             }
             tokio::select! {
                 () = self.leave.cancelled() => break,
@@ -69,7 +71,16 @@ impl Supervisor {
                 () = probe.next(&self.fleet, &self.cluster) => {}
             }
         }
-        attached
+    }
+}
+
+/// Runs a part of a cluster's life and says so if it panics, which nobody else would.
+async fn reported(cluster: &Cluster, part: impl Future<Output = ()>) {
+    if let Err(panic) = AssertUnwindSafe(part).catch_unwind().await {
+        tracing::error!(
+            cluster = %cluster, panic = panic_text(&*panic),
+            "the supervision of the cluster panicked: nothing works on it until it is described anew",
+        );
     }
 }
 

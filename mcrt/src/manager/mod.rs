@@ -2,12 +2,13 @@
 use crate::{
     StartError,
     connect::Access,
-    controller::{Bound, Controller, ControllerHandle},
+    controller::{Bound, Controller, ControllerHandle, panic_text},
     fleet::{Fleet, FleetSettings, discover},
     provider::Provider,
 };
+use futures::FutureExt;
 use parking_lot::Mutex;
-use std::{fmt, sync::Arc};
+use std::{fmt, panic::AssertUnwindSafe, sync::Arc};
 use tokio::task::JoinHandle;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -66,7 +67,8 @@ impl ManagerBuilder {
     /// Checks what was collected.
     ///
     /// # Errors
-    /// If there is no provider, if two controllers share a name, or if one needs a host and there is none.
+    /// If there is no provider, if two controllers share a name, or if one needs a host and there is none, or none
+    /// that a client can be built for.
     ///
     /// # Panics
     /// Outside a tokio runtime.
@@ -78,7 +80,6 @@ impl ManagerBuilder {
             fleet,
             provider,
             host: self.host,
-            host_engaged: Mutex::new(false),
             running: Mutex::default(),
             tasks: TaskTracker::new(),
             stop,
@@ -98,7 +99,6 @@ struct Inner {
     fleet: Fleet,
     provider: Arc<dyn Provider>,
     host: Option<Access>,
-    host_engaged: Mutex<bool>,
     running: Mutex<Vec<ControllerHandle>>,
     /// Owns every controller's runner.
     tasks: TaskTracker,
@@ -152,6 +152,9 @@ impl Manager {
 impl Drop for Manager {
     fn drop(&mut self) {
         self.0.stop.cancel();
+        // Nobody is being added past this point: whoever adds holds the lock, and sees the stop.
+        drop(self.0.running.lock());
+        self.0.fleet.release();
     }
 }
 
@@ -179,7 +182,8 @@ impl ManagerHandle {
     /// Runs one more controller; every engaged cluster is engaged for it exactly once.
     ///
     /// # Errors
-    /// If a controller of that name runs already, if it needs a host and there is none, or if the manager stops.
+    /// If a controller of that name runs already, if it needs a host and there is none, or none that a client can
+    /// be built for, or if the manager stops.
     ///
     /// # Panics
     /// Outside a tokio runtime.
@@ -204,21 +208,31 @@ impl ManagerHandle {
             status,
         } = controller.bind(&self.0.fleet);
         running.push(status.clone());
-        self.0.tasks.spawn(run(self.0.stop.clone()));
+        self.0.tasks.spawn(reported(name, run(self.0.stop.clone())));
         self.0.fleet.join(participant);
         Ok(status)
     }
 
     fn engage_host(&self, controller: &str) -> Result<(), StartError> {
-        let mut engaged = self.0.host_engaged.lock();
-        if !*engaged {
-            let missing = || StartError::NoHost {
-                controller: controller.to_owned(),
-            };
-            self.0.fleet.engage_host(self.0.host.clone().ok_or_else(missing)?);
-            *engaged = true;
+        if self.0.fleet.host().is_some() {
+            return Ok(());
         }
-        Ok(())
+        let missing = || StartError::NoHost {
+            controller: controller.to_owned(),
+        };
+        let access = self.0.host.clone().ok_or_else(missing)?;
+        self.0.fleet.engage_host(access).map_err(StartError::Connect)
+    }
+}
+
+/// Runs a controller and says so if its runner panics, which nobody else would.
+async fn reported(controller: String, run: impl Future<Output = ()>) {
+    if let Err(panic) = AssertUnwindSafe(run).catch_unwind().await {
+        tracing::error!(
+            controller,
+            panic = panic_text(&*panic),
+            "the runner of the controller panicked: it reconciles nothing any more, restart the program",
+        );
     }
 }
 

@@ -19,6 +19,8 @@ mod single;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use restart::{Event, restarting};
+
 /// The providers of this crate.
 pub mod providers {
     #[cfg(feature = "file")]

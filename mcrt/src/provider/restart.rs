@@ -12,7 +12,7 @@ const LONGEST: Duration = Duration::from_secs(30);
 
 /// What one source did.
 #[derive(Debug)]
-pub(super) enum Event {
+pub(crate) enum Event {
     /// A stream begins: the whole set will be named again.
     Started,
     /// It said something.
@@ -22,7 +22,7 @@ pub(super) enum Event {
 }
 
 /// Follows a provider through all its streams.
-pub(super) fn restarting(provider: Arc<dyn Provider>) -> BoxStream<'static, Event> {
+pub(crate) fn restarting(provider: Arc<dyn Provider>) -> BoxStream<'static, Event> {
     let state = State {
         provider,
         stream: None,

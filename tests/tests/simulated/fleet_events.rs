@@ -21,6 +21,10 @@ fn words(event: &FleetEvent) -> String {
         FleetEvent::Engaged(cluster) => format!("{cluster} engaged"),
         FleetEvent::Health(cluster, Health::Ready) => format!("{cluster} ready"),
         FleetEvent::Health(cluster, _) => format!("{cluster} lost"),
+        FleetEvent::Properties(cluster) => {
+            let regions: Vec<_> = cluster.properties().labels.clone().into_values().collect();
+            format!("{cluster} is {}", regions.join(" "))
+        }
         FleetEvent::Disengaged(cluster) => format!("{cluster} disengaged"),
         FleetEvent::Synced => "synced".to_owned(),
         other => format!("{other:?}"),
@@ -300,6 +304,31 @@ async fn a_fleet_that_becomes_ready_at_once_has_the_host_reconciled_a_few_times_
             sleep(Duration::from_secs(10)).await;
             let runs = seen.count("host", "object");
             assert!((1..=3).contains(&runs), "{runs} runs");
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cluster_that_is_described_otherwise_is_told_of_once() {
+    let sims = Sims::of(["a"]);
+    let told = Told::default();
+    sims.manager()
+        .controller(listening("listens", &told))
+        .run(async |running| {
+            running.settled().await;
+            sims.label("a", &[("region", "north")]);
+            heard(running, &told, &["engaged", "ready", "is north"]).await;
+            sims.label("a", &[("region", "south")]);
+            heard(running, &told, &["engaged", "ready", "is north", "is south"]).await;
+            sims.label("a", &[("region", "south")]);
+            running
+                .throughout(Duration::from_secs(5), "it is told no more", async || {
+                    match of(&told, "a").len() {
+                        4 => Ok(()),
+                        events => Err(format!("{events} events")),
+                    }
+                })
+                .await;
         })
         .await;
 }

@@ -1,9 +1,12 @@
 //! Clusters that leave and return, managers that stop: nothing is left behind.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, Weak},
+    time::Duration,
+};
 
 use k8s_openapi::api::core::v1::ConfigMap;
-use mcrt::{Action, Epoch};
+use mcrt::{Action, ControllerBuilder, Epoch, Place, Watch};
 use mcrt_sim::Server;
 use mcrt_tests::simulated::{Call, Recorder, Sims, alive_tasks, config, name, nothing_left};
 use parking_lot::Mutex;
@@ -316,4 +319,104 @@ async fn a_manager_that_never_runs_leaves_nothing() {
             .unwrap(),
     );
     nothing_left(&sims, tasks).await;
+}
+
+/// A reconciler whose state can be looked for once it should be gone.
+fn with_state() -> (Recorder, Weak<()>) {
+    let state = Arc::new(());
+    let trace = Arc::downgrade(&state);
+    let seen = Recorder::default().doing(move |_| {
+        let _held = &state;
+        async { Ok(Action::await_change()) }
+    });
+    (seen, trace)
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_controller_held_is_dropped_with_the_manager_that_ran_it() {
+    let sims = Sims::of(["a"]);
+    sims.server("a").create(config("object")).unwrap();
+    let (seen, state) = with_state();
+    let mut handle = None;
+    sims.manager()
+        .controller(seen.controller("seen"))
+        .run(async |running| {
+            running
+                .until("it works", async || seen.expect("a", "object", 1))
+                .await;
+            handle = Some(running.handle.clone());
+        })
+        .await;
+    drop(seen);
+    assert!(handle.is_some());
+    assert_eq!(state.strong_count(), 0, "the reconciler is still there");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_controller_held_is_dropped_with_a_manager_that_never_ran_or_was_dropped() {
+    let sims = Sims::of(["a"]);
+    let (seen, state) = with_state();
+    let build = || {
+        sims.manager()
+            .controller(seen.controller("seen"))
+            .build()
+            .unwrap()
+    };
+    drop(build());
+    let running = tokio::spawn(build().run(std::future::pending()));
+    sleep(Duration::from_secs(10)).await;
+    running.abort();
+    drop(seen);
+    mcrt_tests::eventually(Duration::from_mins(1), "it is dropped", async || {
+        match state.strong_count() {
+            0 => Ok(()),
+            count => Err(format!("held {count} times")),
+        }
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_host_stored_is_dropped_with_the_manager() {
+    let sims = Sims::of([]);
+    sims.host().create(config("object")).unwrap();
+    let stored = Arc::new(Mutex::new(Weak::<ConfigMap>::new()));
+    let seen: Recorder = Recorder::default().doing({
+        let stored = stored.clone();
+        move |call| {
+            *stored.lock() = Arc::downgrade(&call.object);
+            async { Ok(Action::await_change()) }
+        }
+    });
+    let mut wiring = ControllerBuilder::new("seen");
+    wiring.for_kind(Watch::new().on(Place::Host));
+    let mut handle = None;
+    sims.manager()
+        .controller(seen.build(wiring))
+        .run(async |running| {
+            running
+                .until("it works", async || seen.expect("host", "object", 1))
+                .await;
+            handle = Some(running.controller("seen"));
+        })
+        .await;
+    assert!(handle.is_some());
+    assert_eq!(stored.lock().strong_count(), 0, "the store is still there");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_resync_that_no_clock_can_count_to_is_never() {
+    let sims = Sims::of(["a"]);
+    sims.server("a").create(config("object")).unwrap();
+    let seen: Recorder = Recorder::default();
+    let mut wiring = seen.wiring("seen");
+    wiring.resync(Duration::MAX).timeout(Duration::MAX);
+    sims.manager()
+        .controller(seen.build(wiring))
+        .run(async |running| {
+            running
+                .until("it works", async || seen.expect("a", "object", 1))
+                .await;
+        })
+        .await;
 }

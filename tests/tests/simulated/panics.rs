@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::{Resource as _, runtime::reflector::ObjectRef};
-use mcrt::{Action, Context, ControllerBuilder, FleetEvent, HandWired, Reconciler, Watch};
+use mcrt::{Action, Context, ControllerBuilder, FleetEvent, HandWired, Reconciler, Watch, fleet::Step};
 use mcrt_tests::{
     logs::Logs,
     simulated::{Call, Recorder, Running, Sims, config, secret, with_data},
@@ -343,6 +343,49 @@ async fn a_panic_before_the_future_of_a_reconcile_exists_is_a_panic_like_any_oth
                 &["ERROR", "cluster=a", "object=default/bad", "a bad object"],
             )
             .await;
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_panic_in_the_supervision_of_a_cluster_is_logged_and_ends_that_life_alone() {
+    let logs = Logs::keep();
+    let sims = Sims::of(["a", "b"]);
+    for server in sims.servers() {
+        server.create(config("object")).unwrap();
+    }
+    let seen: Recorder = Recorder::default();
+    sims.manager()
+        .settings(|settings| {
+            settings.steps = Some(Arc::new(|step, cluster| {
+                assert!(step != Step::Reached || cluster.as_str() != "a", "a bad step");
+                Box::pin(async {})
+            }));
+        })
+        .controller(seen.controller("panics"))
+        .run(async |running| {
+            running
+                .until("it is said", async || {
+                    match logs.with(&["ERROR", "cluster=a", "a bad step"]).len() {
+                        1 => Ok(()),
+                        _ => Err(logs.text()),
+                    }
+                })
+                .await;
+            running
+                .until("the other works", async || seen.expect("b", "object", 1))
+                .await;
+            running
+                .until("nothing of it is left", async || {
+                    let lanes = running.controller("panics").queue().lanes;
+                    let tasks = running.cluster("a").connection_tasks();
+                    match (lanes, tasks, sims.server("a").counters().open_requests) {
+                        (1, 0, 0) => Ok(()),
+                        left => Err(format!("lanes, tasks, requests: {left:?}")),
+                    }
+                })
+                .await;
+            seen.expect("a", "object", 0).unwrap();
         })
         .await;
 }

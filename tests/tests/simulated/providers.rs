@@ -13,12 +13,16 @@ use futures::{
     StreamExt as _,
     stream::{self, BoxStream},
 };
+use kube::config::Kubeconfig;
 use mcrt::{
-    Epoch, Provider,
-    connect::Access,
+    ClusterName, Epoch, Manager, Place, Provider, StartError, Watch,
+    connect::{Access, Connection},
     provider::{Change, ClusterSpec},
 };
-use mcrt_tests::simulated::{Recorder, Running, Sims, config, name, spec};
+use mcrt_tests::{
+    logs::Logs,
+    simulated::{Recorder, Running, Sims, config, name, spec},
+};
 use parking_lot::Mutex;
 use tokio::time::sleep;
 
@@ -221,6 +225,111 @@ async fn a_name_that_is_removed_and_added_in_one_breath_is_another_life() {
             running
                 .until("it works", async || seen.expect("a", "object", 1))
                 .await;
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_provider_can_neither_give_nor_take_the_host() {
+    let logs = Logs::keep();
+    let sims = Sims::of(["a", "b"]);
+    let mut other = spec(&sims.server("b"));
+    other.name = ClusterName::host();
+    let provider = Scripted::of([Script::Stays(vec![
+        upsert(&sims, "a"),
+        upsert(&sims, "b"),
+        Change::Upsert(other),
+        Change::Remove(ClusterName::host()),
+        Change::Synced,
+    ])]);
+    let seen: Recorder = Recorder::default();
+    let mut wiring = mcrt::ControllerBuilder::new("seen");
+    wiring.for_kind(Watch::new().on(Place::Host));
+    sims.manager()
+        .provider(provider)
+        .controller(seen.build(wiring))
+        .run(async |running| {
+            let host = running.handle.fleet().host();
+            assert!(host.is_some());
+            running.settled().await;
+            assert_eq!(running.handle.fleet().host(), host);
+            sims.host().create(config("object")).unwrap();
+            running
+                .until("the host works", async || seen.expect("host", "object", 1))
+                .await;
+            assert_eq!(logs.with(&["WARN", "ManagerBuilder::host"]).len(), 2, "{logs:?}");
+        })
+        .await;
+}
+
+/// Access that passes for one until a client is built: its certificate is none.
+fn unusable() -> Access {
+    let kubeconfig = serde_json::json!({
+        "contexts": [{ "name": "c", "context": { "cluster": "k", "user": "u" } }],
+        "clusters": [{ "name": "k", "cluster": { "server": "https://127.0.0.1:1" } }],
+        "users": [{ "name": "u", "user": {
+            "client-certificate-data": NO_CERTIFICATE,
+            "client-key-data": KEY,
+        } }],
+    });
+    let kubeconfig: Kubeconfig = serde_json::from_value(kubeconfig).unwrap();
+    Connection::from_kubeconfig(&kubeconfig, "c").unwrap().into()
+}
+
+/// `hello` between the lines of a certificate.
+const NO_CERTIFICATE: &str =
+    "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCmFHVnNiRzg9Ci0tLS0tRU5EIENFUlRJRklDQVRFLS0tLS0K";
+
+/// A key of 32 sevens.
+const KEY: &str = "LS0tLS1CRUdJTiBQUklWQVRFIEtFWS0tLS0tCk1DNENBUUF3QlFZREsyVndCQ0lFSUFjSEJ3Y0hCd2NIQndjSEJ3Y0hCd2NIQndjSEJ3Y0hCd2NIQndjSEJ3Y0gKLS0tLS1FTkQgUFJJVkFURSBLRVktLS0tLQo=";
+
+#[tokio::test(start_paused = true)]
+async fn a_host_that_no_client_can_be_built_for_is_an_error_at_the_start() {
+    let sims = Sims::of([]);
+    let seen: Recorder = Recorder::default();
+    let mut wiring = seen.wiring("seen");
+    wiring.uses::<k8s_openapi::api::core::v1::Secret>(mcrt::Uses::new().on(Place::Host));
+    let built = Manager::builder()
+        .provider(sims.provider())
+        .host(unusable())
+        .controller(seen.build(wiring))
+        .build();
+    assert!(matches!(built, Err(StartError::Connect(_))), "{built:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cluster_that_no_client_can_be_built_for_is_left_out_until_it_is_described_otherwise() {
+    let logs = Logs::keep();
+    let sims = Sims::of(["a", "b"]);
+    let broken = ClusterSpec::new(name("b"), "b", unusable());
+    sims.provider().replace(broken);
+    let seen: Recorder = Recorder::default();
+    sims.manager()
+        .controller(seen.controller("seen"))
+        .run(async |running| {
+            running
+                .until("it is said", async || {
+                    match logs.with(&["ERROR", "cluster=b", "left out"]).len() {
+                        1 => Ok(()),
+                        _ => Err(logs.text()),
+                    }
+                })
+                .await;
+            assert_eq!(epoch(running, "b"), None);
+            sims.put(&sims.server("b"));
+            running.settled().await;
+            let good = epoch(running, "b");
+            sims.provider()
+                .replace(ClusterSpec::new(name("b"), "b", unusable()));
+            running
+                .until("it is said", async || {
+                    match logs.with(&["ERROR", "cluster=b", "goes on"]).len() {
+                        1 => Ok(()),
+                        _ => Err(logs.text()),
+                    }
+                })
+                .await;
+            assert_eq!(epoch(running, "b"), good);
         })
         .await;
 }
