@@ -143,13 +143,10 @@ impl<C> Context<C> {
 
     /// The index of the cluster where the work goes; of the host, if it indexes a kind of the host.
     pub fn index<T: Cacheable, V: IndexKey>(&self, handle: Index<C, T, V>) -> IndexReader<T, V> {
-        let host = self.inner.shared.host();
-        let here = [&self.inner.target].into_iter().chain(&host);
-        IndexReader::new(
-            handle,
-            here.filter(|engagement| engagement.index(handle.slot).is_some())
-                .take(1),
-        )
+        let is_here = |engagement: &Arc<Engagement>| engagement.index(handle.slot).is_some();
+        let target = Some(self.inner.target.clone()).filter(is_here);
+        let here = target.or_else(|| self.inner.shared.host().filter(is_here));
+        IndexReader::of_one(handle, here)
     }
 }
 
