@@ -37,8 +37,12 @@ pub trait Reconciler: Sized + Send + Sync + 'static {
         cx: Context<Self>,
     ) -> impl Future<Output = Result<Action>> + Send;
 
-    /// Takes leave of an object whose deletion was seen. Tried again as a reconcile is until it succeeds or gives
-    /// up; after success it is not called again for the same object.
+    /// Takes leave of an object that was seen to go: it was deleted, or it no longer matches the selectors of its
+    /// watch, which a watch cannot tell apart. Where it matters, read it live ([`Context::get`]): it is deleted if it
+    /// is not there, or there with another uid.
+    ///
+    /// Tried again as a reconcile is until it succeeds or gives up, or its retries are used up. It succeeds at most
+    /// once for an object, and may have begun more often: what it does should bear repetition.
     fn gone(&self, object: Arc<Self::Object>, cx: Context<Self>) -> impl Future<Output = Result<()>> + Send {
         let _ = (object, cx);
         async { Ok(()) }

@@ -266,7 +266,7 @@ async fn a_reader_of_an_index_looks_into_the_clusters_that_are_there_when_it_is_
             finds(running, &[&in_a]).await;
             sims.join("b").create(red()).unwrap();
             finds(running, &[&in_a, &in_b]).await;
-            let b = running.handle().fleet().get(&name("b")).unwrap();
+            let b = running.handle.fleet().get(&name("b")).unwrap();
             let part = kept.lock().as_ref().unwrap().of(&b);
             assert_eq!(part.get(&"red".to_owned()).len(), 1);
             sims.leave("a");
