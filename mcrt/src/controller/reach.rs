@@ -152,6 +152,9 @@ impl<C, S> ClusterContext<C, S> {
 
     /// An object of a watched kind from its store, in this context's namespace. A store that has not been told yet
     /// what exists is an error, not an empty store.
+    ///
+    /// # Errors
+    /// As [`Context::cached`](super::Context::cached).
     pub fn cached<K: CachedBy<C, S>>(&self, name: &str) -> Result<Option<Arc<K::Stored>>>
     where
         K::Stored: Cacheable,
@@ -170,12 +173,18 @@ impl<C, S> ClusterContext<C, S> {
         Ok(namespaced.or_else(|| store.get(&ObjectKey::cluster_scoped(name))))
     }
 
-    /// Reads an object from the API server.
+    /// Reads an object from the API server, in this context's namespace.
+    ///
+    /// # Errors
+    /// As [`Context::get`](super::Context::get).
     pub async fn get<K: DeclaredBy<C, S> + ApiKind>(&self, name: &str) -> Result<Option<K>> {
         Ok(self.api::<K>().get_opt(name).await?)
     }
 
     /// Writes what the object says: see [`Context::apply`](super::Context::apply).
+    ///
+    /// # Errors
+    /// As [`Context::apply`](super::Context::apply).
     pub async fn apply<K>(&self, object: &K) -> Result<K>
     where
         K: DeclaredBy<C, S> + ApiKind + Serialize,
