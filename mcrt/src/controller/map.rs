@@ -26,10 +26,6 @@ impl<C> MapContext<C> {
     }
 
     /// The cluster where the change happened.
-    ///
-    /// For a change of the fleet: the host, if objects are reconciled there; else the cluster that it is about. One
-    /// that has left, or a change of no cluster at all, leaves another engaged one here: such a map names its
-    /// clusters by [`Request`](super::Request), or takes them from the event and from [`fleet`](Self::fleet).
     pub fn cluster(&self) -> &Cluster {
         &self.engagement.cluster
     }

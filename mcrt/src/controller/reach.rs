@@ -152,9 +152,6 @@ impl<C, S> ClusterContext<C, S> {
 
     /// An object of a watched kind from its store, in this context's namespace. A store that has not been told yet
     /// what exists is an error, not an empty store.
-    ///
-    /// # Errors
-    /// As [`Context::cached`](super::Context::cached).
     pub fn cached<K: CachedBy<C, S>>(&self, name: &str) -> Result<Option<Arc<K::Stored>>>
     where
         K::Stored: Cacheable,

@@ -12,6 +12,11 @@ use std::{future::Future, sync::Arc};
 /// At most one call per object and target cluster runs at a time. An object that changes while its call runs is
 /// reconciled once more. A panic fails that call alone.
 ///
+/// # Deletion
+/// An object that no longer matches the selectors of its watch looks deleted to the watch: [`gone`](Self::gone) is called
+/// for it too. Where it matters, read it live ([`Context::get`]): it is deleted if it is not there, or there with another
+/// uid. A call succeeds at most once for an object, and may have begun more often: what it does should bear repetition.
+///
 /// # Cancellation
 /// A call that outlives its controller's timeout, or whose cluster leaves and does not finish within the grace
 /// period, is dropped at its next await.
@@ -37,12 +42,8 @@ pub trait Reconciler: Sized + Send + Sync + 'static {
         cx: Context<Self>,
     ) -> impl Future<Output = Result<Action>> + Send;
 
-    /// Takes leave of an object that was seen to go: it was deleted, or it no longer matches the selectors of its
-    /// watch, which a watch cannot tell apart. Where it matters, read it live ([`Context::get`]): it is deleted if it
-    /// is not there, or there with another uid.
-    ///
-    /// Tried again as a reconcile is until it succeeds or gives up, or its retries are used up. It succeeds at most
-    /// once for an object, and may have begun more often: what it does should bear repetition.
+    /// Takes leave of an object whose deletion was seen. Tried again as a reconcile is until it succeeds or gives
+    /// up; after success it is not called again for the same object.
     fn gone(&self, object: Arc<Self::Object>, cx: Context<Self>) -> impl Future<Output = Result<()>> + Send {
         let _ = (object, cx);
         async { Ok(()) }

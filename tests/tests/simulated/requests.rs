@@ -1,13 +1,12 @@
 //! Requests whose work goes to another cluster, and watches of the host.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-use mcrt::{Action, IndexReader, MapContext, ObjectKey, Place, Request, Watch, fleet::Step};
+use mcrt::{Action, MapContext, ObjectKey, Place, Request, Watch, fleet::Step};
 use mcrt_tests::simulated::{
     Call, Holds, Recorder, Running, Sims, What, alive_tasks, config, hang, labelled, name, secret, with_data,
 };
-use parking_lot::Mutex;
 use tokio::time::sleep;
 
 const HOUR: Duration = Duration::from_hours(1);
@@ -220,57 +219,6 @@ async fn a_watch_of_the_host_reaches_objects_of_the_fleet_through_an_index() {
                 sims.server("a").counters().kind("secrets").lists == 0,
                 "members are not watched for it"
             );
-        })
-        .await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_reader_of_an_index_looks_into_the_clusters_that_are_there_when_it_is_asked() {
-    let sims = Sims::of(["a"]);
-    sims.host().create(secret("object")).unwrap();
-    let red = || labelled(config("red"), "team", "red");
-    sims.server("a").create(red()).unwrap();
-    let kept: Arc<Mutex<Option<IndexReader<ConfigMap, String>>>> = Arc::default();
-    let seen: Recorder = Recorder::default();
-    let mut wiring = seen.wiring("teams");
-    let by_team = wiring.index("by_team", |config: &ConfigMap| {
-        config.metadata.labels.as_ref()?.get("team").cloned()
-    });
-    let keeps = kept.clone();
-    wiring.watches(
-        Watch::<Secret>::new().on(Place::Host).labels("mcrt.dev/test"),
-        move |_, _, cx| {
-            *keeps.lock() = Some(cx.index(by_team));
-            None::<Request<ConfigMap>>
-        },
-    );
-    let found = || {
-        let kept = kept.lock();
-        let requests = kept.as_ref().map(|index| index.requests(&"red".to_owned()));
-        let mut found: Vec<_> = requests.iter().flatten().map(ToString::to_string).collect();
-        found.sort();
-        found
-    };
-    let [in_a, in_b] = ["a", "b"].map(|cluster| format!("cluster://{cluster}/default/red"));
-    let finds = async |running: &Running<'_>, expected: &[&String]| {
-        let is_found = || found().iter().eq(expected.iter().copied());
-        running
-            .until("it finds them", async || {
-                is_found().then_some(()).ok_or_else(|| found().join(", "))
-            })
-            .await;
-    };
-    sims.manager()
-        .controller(seen.build(wiring))
-        .run(async |running| {
-            finds(running, &[&in_a]).await;
-            sims.join("b").create(red()).unwrap();
-            finds(running, &[&in_a, &in_b]).await;
-            let b = running.handle.fleet().get(&name("b")).unwrap();
-            let part = kept.lock().as_ref().unwrap().of(&b);
-            assert_eq!(part.get(&"red".to_owned()).len(), 1);
-            sims.leave("a");
-            finds(running, &[&in_b]).await;
         })
         .await;
 }
