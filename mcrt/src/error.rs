@@ -1,4 +1,5 @@
 //! What a reconcile may fail with: any error, and how to go on from it.
+use crate::redaction;
 use std::{error::Error as StdError, fmt, time::Duration};
 
 /// The result of a reconcile and of most calls in one.
@@ -11,6 +12,12 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// error is tried again after the key's backoff.
 ///
 /// Like `anyhow::Error` it is no `std::error::Error` itself. `{}` prints the error, `{:#}` the whole chain.
+///
+/// # Secrets
+/// It is logged, so it does not repeat what a decoder, a proxy or a credential plugin quoted: of a value that does not
+/// decode it prints where and why, of a proxy's page the code. That holds for errors of yours around such a one, if
+/// their `source` leads to it; what you copy into a text of your own is printed. The error itself is inside, whole:
+/// see [`downcast_ref`](Self::downcast_ref).
 pub struct Error {
     source: Box<dyn StdError + Send + Sync>,
     class: ErrorClass,
@@ -93,20 +100,18 @@ fn class_of(error: &kube::Error) -> ErrorClass {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.source, f)?;
+        let mut texts = redaction::texts(&*self.source).into_iter();
+        let mut said = texts.next().unwrap_or_default();
+        f.write_str(&said)?;
         if !f.alternate() {
             return Ok(());
         }
-        // kube's errors print their source themselves: say each text once.
-        let mut said = self.source.to_string();
-        let mut source = self.source.source();
-        while let Some(error) = source {
-            let text = error.to_string();
+        for text in texts {
+            // kube's errors print their source themselves: say each text once.
             if !said.contains(&text) {
                 write!(f, ": {text}")?;
                 said = text;
             }
-            source = error.source();
         }
         Ok(())
     }
@@ -143,6 +148,54 @@ mod tests {
         let error = Error::from(Outer(std::io::Error::other("inner")));
         assert_eq!(error.to_string(), "outer");
         assert_eq!(format!("{error:#}"), "outer: inner");
+    }
+
+    /// What serde says of it quotes the value.
+    fn undecodable() -> serde_json::Error {
+        let object = r#"{"metadata": {"name": "keys"}, "immutable": "hunter2"}"#;
+        let error = serde_json::from_str::<k8s_openapi::api::core::v1::Secret>(object).unwrap_err();
+        assert!(error.to_string().contains("hunter2"), "{error}");
+        error
+    }
+
+    fn forms(error: &Error) -> [String; 3] {
+        [format!("{error}"), format!("{error:#}"), format!("{error:?}")]
+    }
+
+    #[test]
+    fn a_value_that_does_not_decode_is_printed_in_no_form_however_deep_it_is() {
+        #[derive(Debug, thiserror::Error)]
+        #[error("reading the keys: {0}")]
+        struct Told(#[source] kube::Error);
+        #[derive(Debug, thiserror::Error)]
+        #[error("reading the keys: {0:?}")]
+        struct Dumped(#[source] Box<kube::Error>);
+        #[derive(Debug, thiserror::Error)]
+        #[error("reading the keys: {0:?}")]
+        struct Boxed(#[source] Box<serde_json::Error>);
+        let kube = || kube::Error::SerdeError(undecodable());
+        for error in [
+            Error::from(kube()),
+            Error::from(undecodable()),
+            Error::give_up(kube()),
+            Error::retry_after(kube(), Duration::from_secs(1)),
+            Error::from(Told(kube())),
+            Error::from(Dumped(Box::new(kube()))),
+            Error::from(Boxed(Box::new(undecodable()))),
+            Error::from(std::io::Error::other(kube())),
+        ] {
+            for form in forms(&error) {
+                assert!(!form.contains("hunter2"), "{form}");
+                assert!(form.contains("does not fit its type, at line 1 column"), "{form}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_page_of_a_proxy_is_printed_in_no_form() {
+        let page = Status::failure("<html>token=hunter2</html>", "Failed to parse error data");
+        let error = Error::from(kube::Error::Api(page.with_code(502).boxed()));
+        assert_eq!(forms(&error), ["the server answered 502"; 3]);
     }
 
     #[test]

@@ -27,6 +27,7 @@ pub mod fleet;
 mod manager;
 pub mod provider;
 pub mod queue;
+mod redaction;
 mod start;
 
 #[cfg(feature = "cli")]

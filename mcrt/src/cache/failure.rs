@@ -1,7 +1,8 @@
 //! What went wrong in a watch, told without the content of any object.
 use super::pulse::SILENCE;
+use crate::redaction::{self, NO_CREDENTIALS};
 use kube::{client::AuthError, runtime::watcher};
-use std::{error::Error, fmt};
+use std::fmt;
 
 /// Longest text taken over from a server or a transport.
 const MAX_TEXT: usize = 240;
@@ -111,48 +112,29 @@ fn kind(step: &str, code: u16) -> Kind {
 fn told(error: &kube::Error) -> (u16, String) {
     match error {
         kube::Error::Api(status) => (status.code, said(status)),
-        // serde's own message quotes the value that it could not decode.
-        kube::Error::SerdeError(e) => {
-            let text = format!(
-                "an answer does not decode ({:?} at line {} column {})",
-                e.classify(),
-                e.line(),
-                e.column()
-            );
-            (0, text)
-        }
-        kube::Error::Auth(_) => (0, "no credentials could be obtained".to_owned()),
-        // The output of a credential plugin would be quoted.
-        kube::Error::Service(e) if e.is::<AuthError>() => (0, "no credentials could be obtained".to_owned()),
+        kube::Error::SerdeError(e) => (0, redaction::undecodable(e)),
+        kube::Error::Auth(_) => (0, NO_CREDENTIALS.to_owned()),
+        kube::Error::Service(e) if e.is::<AuthError>() => (0, NO_CREDENTIALS.to_owned()),
         error => (0, shortened(&deepest(error))),
     }
 }
 
 /// What a status says. A body that is no status comes from something in between: only its code counts.
 fn said(status: &kube::core::Status) -> String {
-    if status.reason == "Failed to parse error data" || status.message.is_empty() {
-        return format!(
-            "the server answered {} {}",
-            status.code,
-            if status.message.is_empty() {
-                &*status.reason
-            } else {
-                ""
-            }
-        )
-        .trim_end()
-        .to_owned();
+    if redaction::is_foreign(status) {
+        return redaction::answered(status.code);
+    }
+    if status.message.is_empty() {
+        return format!("the server answered {} {}", status.code, status.reason)
+            .trim_end()
+            .to_owned();
     }
     shortened(&format!("{} ({} {})", status.message, status.code, status.reason))
 }
 
 /// The last cause: the outer ones repeat it or say only that a service failed.
 fn deepest(error: &kube::Error) -> String {
-    let mut cause: &dyn Error = error;
-    while let Some(next) = cause.source() {
-        cause = next;
-    }
-    cause.to_string()
+    redaction::texts(error).pop().unwrap_or_default()
 }
 
 fn shortened(text: &str) -> String {

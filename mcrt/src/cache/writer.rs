@@ -160,7 +160,7 @@ impl<K: Cacheable> Writer<K> {
     }
 
     fn put(&mut self, stream: usize, Pruned(mut object): Pruned<K>, origin: Origin) {
-        tidy(object.meta_mut());
+        tidy(object.meta_mut(), K::metadata_api());
         let stamp = self.stamp(stream);
         let known = self.find(&object);
         if let Some((slot, old)) = known {
@@ -312,9 +312,19 @@ fn same_version(old: &ObjectMeta, new: &ObjectMeta) -> bool {
     old.resource_version.is_some() && old.resource_version == new.resource_version && old.uid == new.uid
 }
 
-/// Decoding grows lists by doubling; objects are kept for long.
-fn tidy(meta: &mut ObjectMeta) {
+/// The copy of a whole object, the data of a Secret too, that `kubectl apply` writes into its metadata.
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+/// Decoding grows lists by doubling; objects are kept for long. Who asked for metadata alone gets no data by a back
+/// door. A whole object stays as it is: whoever writes it back would take the annotation from kubectl.
+fn tidy(meta: &mut ObjectMeta, is_all: bool) {
     meta.managed_fields = None;
+    if is_all && let Some(annotations) = &mut meta.annotations {
+        annotations.remove(LAST_APPLIED);
+        if annotations.is_empty() {
+            meta.annotations = None;
+        }
+    }
     if let Some(owners) = &mut meta.owner_references {
         owners.shrink_to_fit();
     }

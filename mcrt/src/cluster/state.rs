@@ -64,7 +64,7 @@ impl fmt::Display for Health {
     }
 }
 
-/// What the host side says of a cluster: labels and annotations of the object that announced it.
+/// What the provider says of a cluster besides how to reach it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Properties {

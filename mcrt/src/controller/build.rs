@@ -269,14 +269,18 @@ mod tests {
     fn a_plan_says_each_declaration_with_the_place_that_owns_inherits() {
         let controller = built(|wiring| {
             wiring.for_kind(Watch::new().on(Place::Host).labels("a=b"));
-            wiring.owns::<Secret>(Watch::new());
+            wiring.owns::<Secret>(Watch::new().namespaces(["x", "y"]).fields("type=Opaque"));
+            wiring.uses::<Secret>(crate::Uses::new());
+            wiring.uses::<ConfigMap>(crate::Uses::new().verbs(&["get", "list"]));
         });
         let plan = controller.unwrap().plan();
         assert_eq!(
             plan,
             [
                 "for ConfigMap on host with labels a=b",
-                "owns Secret on host (metadata)"
+                "owns Secret on host (metadata) in x, y with fields type=Opaque",
+                "uses Secret on fleet",
+                "uses ConfigMap on fleet (get, list)",
             ]
         );
     }

@@ -112,6 +112,9 @@ impl<C> Context<C> {
     }
 
     /// Publishes an event about the request's object, in the cluster where it lives.
+    ///
+    /// # Errors
+    /// If the API server refuses it or cannot be reached.
     pub async fn event(&self, event: &Event) -> Result<()> {
         let kind = &self.inner.shared.kind;
         let reference = ObjectReference {
@@ -145,12 +148,10 @@ impl<C> Context<C> {
 
     /// The index of the cluster where the work goes; of the host, if it indexes a kind of the host.
     pub fn index<T: Cacheable, V: IndexKey>(&self, handle: Index<C, T, V>) -> IndexReader<T, V> {
-        let here = [&self.inner.target].into_iter().chain(&self.inner.host);
-        IndexReader::new(
-            handle,
-            here.filter(|engagement| engagement.index(handle.slot).is_some())
-                .take(1),
-        )
+        let is_here = |engagement: &Arc<Engagement>| engagement.index(handle.slot).is_some();
+        let target = Some(self.inner.target.clone()).filter(is_here);
+        let here = target.or_else(|| self.inner.host.clone().filter(is_here));
+        IndexReader::of_one(handle, here)
     }
 }
 
@@ -175,6 +176,10 @@ impl<C: Homed> Context<C> {
     }
 
     /// An object of a watched kind from its store, in the namespace of the request's object.
+    ///
+    /// # Errors
+    /// [`NeverSynced`](crate::NeverSynced) while the store has never been told what exists: it knows no object then,
+    /// which does not say that there is none.
     pub fn cached<K: CachedBy<C, C::Place>>(&self, name: &str) -> Result<Option<Arc<K::Stored>>>
     where
         K::Stored: Cacheable,
@@ -182,13 +187,22 @@ impl<C: Homed> Context<C> {
         self.here().cached::<K>(name)
     }
 
-    /// Reads an object from the API server.
+    /// Reads an object from the API server, in the namespace of the request's object.
+    ///
+    /// # Errors
+    /// If the API server refuses or cannot be reached, or what it sends does not decode. An object that does not exist
+    /// is `None`.
     pub async fn get<K: DeclaredBy<C, C::Place> + super::ApiKind>(&self, name: &str) -> Result<Option<K>> {
         self.here().get(name).await
     }
 
     /// Writes what the object says, by server-side apply under the controller's field manager, taking fields over
     /// from others. Sets the label `app.kubernetes.io/managed-by` unless the object does.
+    ///
+    /// # Errors
+    /// If the API server refuses or cannot be reached, or what it sends does not decode. With
+    /// [`GiveUp`](crate::ErrorClass::GiveUp), and before anything is sent, if the object has no name, or is owned by
+    /// the request's object and would go to another cluster than that lives in.
     pub async fn apply<K>(&self, object: &K) -> Result<K>
     where
         K: DeclaredBy<C, C::Place> + super::ApiKind + Serialize + DeserializeOwned,

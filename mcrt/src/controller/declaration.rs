@@ -31,8 +31,14 @@ impl fmt::Display for Summary {
         if self.scope.metadata_only {
             f.write_str(" (metadata)")?;
         }
+        if !self.scope.namespaces.is_empty() {
+            write!(f, " in {}", self.scope.namespaces.join(", "))?;
+        }
         if let Some(labels) = &self.scope.labels {
             write!(f, " with labels {labels}")?;
+        }
+        if let Some(fields) = &self.scope.fields {
+            write!(f, " with fields {fields}")?;
         }
         Ok(())
     }

@@ -101,10 +101,13 @@ impl<R: Reconciler<Object: Cacheable>> Erased for Parts<R> {
 
     fn plan(&self) -> Vec<String> {
         let watches = self.declarations.iter().map(|watch| watch.summary().to_string());
-        let uses = self
-            .uses
-            .iter()
-            .map(|(kind, uses)| format!("uses {kind} on {} ({})", uses.place, uses.verbs.join(", ")));
+        let uses = self.uses.iter().map(|(kind, uses)| {
+            let verbs = match &*uses.verbs {
+                [] => String::new(),
+                verbs => format!(" ({})", verbs.join(", ")),
+            };
+            format!("uses {kind} on {}{verbs}", uses.place)
+        });
         watches.chain(uses).collect()
     }
 

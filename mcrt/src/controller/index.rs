@@ -1,5 +1,5 @@
 //! Indexes of a controller: bound to each cluster as it engages, read by their handles.
-use super::{Request, declaration::Summary, engagement::Engagement, watch::Index};
+use super::{Request, declaration::Summary, engagement::Engagement, runtime::Shared, watch::Index};
 use crate::{
     cache::{Cache, Cacheable, IndexRef, Store},
     fleet::Cluster,
@@ -10,6 +10,7 @@ use std::{
     any::{Any, TypeId},
     fmt,
     hash::Hash,
+    marker::PhantomData,
     sync::Arc,
 };
 
@@ -35,7 +36,7 @@ pub(crate) struct Indexed<T, V> {
     pub(crate) keys: Arc<dyn Fn(&T) -> Vec<V> + Send + Sync>,
 }
 
-/// An index in one cluster: an `Arc<Bound<T, V>>` whose types its handle knows.
+/// An index in one cluster: a `Bound<T, V>` whose types its handle knows.
 pub(crate) struct BoundIndex(Box<dyn Any + Send + Sync>);
 
 struct Bound<T: Cacheable, V> {
@@ -67,68 +68,107 @@ impl<T: Cacheable, V: IndexKey> AnyIndex for Indexed<T, V> {
                 return None;
             }
             let index = cache.index(self.name, self.keys.clone()).await;
-            Some(BoundIndex(Box::new(Arc::new(Bound {
+            Some(BoundIndex(Box::new(Bound {
                 cluster_store: cache.store(),
                 index,
-            }))))
+            })))
         })
     }
 }
 
 /// An index, ready for look-ups: of one cluster, or of all that a map function may look into.
+///
+/// It looks clusters up when it is asked, not before: to make one costs nothing, however many clusters there are, and
+/// one that is kept sees clusters come and go.
 pub struct IndexReader<T: Cacheable, V> {
-    parts: Vec<(Cluster, Arc<Bound<T, V>>)>,
+    clusters: Clusters,
+    slot: u16,
+    types: PhantomData<fn() -> (T, V)>,
+}
+
+/// Which clusters a reader looks into.
+#[derive(Clone)]
+enum Clusters {
+    All(Arc<Shared>),
+    One(Option<Arc<Engagement>>),
+}
+
+impl Clusters {
+    /// The engagements of the moment.
+    fn now(&self) -> Vec<Arc<Engagement>> {
+        match self {
+            // The lock is not held while keys are hashed.
+            Self::All(shared) => shared.engaged.read().all(),
+            Self::One(engagement) => engagement.iter().cloned().collect(),
+        }
+    }
+
+    fn of(&self, cluster: &Cluster) -> Option<Arc<Engagement>> {
+        match self {
+            Self::All(shared) => shared.engaged.read().of(cluster),
+            Self::One(engagement) => engagement.clone().filter(|one| one.cluster == *cluster),
+        }
+    }
 }
 
 impl<T: Cacheable, V: IndexKey> IndexReader<T, V> {
-    pub(crate) fn new<'a, C>(
-        handle: Index<C, T, V>,
-        engagements: impl IntoIterator<Item = &'a Arc<Engagement>>,
-    ) -> Self {
-        let parts = engagements.into_iter().filter_map(|engagement| {
-            let bound: &Arc<Bound<T, V>> = engagement.index(handle.slot)?.0.downcast_ref()?;
-            Some((engagement.cluster.clone(), bound.clone()))
-        });
+    pub(crate) fn of_all<C>(handle: Index<C, T, V>, shared: Arc<Shared>) -> Self {
+        Self::new(handle.slot, Clusters::All(shared))
+    }
+
+    pub(crate) fn of_one<C>(handle: Index<C, T, V>, engagement: Option<Arc<Engagement>>) -> Self {
+        Self::new(handle.slot, Clusters::One(engagement))
+    }
+
+    fn new(slot: u16, clusters: Clusters) -> Self {
         Self {
-            parts: parts.collect(),
+            clusters,
+            slot,
+            types: PhantomData,
         }
     }
 
     /// The part of one cluster; empty if the index has none there.
     #[must_use]
     pub fn of(&self, cluster: &Cluster) -> Self {
-        let here = self.parts.iter().filter(|(other, _)| other == cluster);
-        Self {
-            parts: here
-                .map(|(cluster, bound)| (cluster.clone(), bound.clone()))
-                .collect(),
-        }
+        Self::new(self.slot, Clusters::One(self.clusters.of(cluster)))
     }
 
     /// The objects under `key`.
     pub fn get(&self, key: &V) -> Vec<Arc<T>> {
-        self.parts
+        let clusters = self.clusters.now();
+        clusters
             .iter()
-            .flat_map(|(_, bound)| bound.cluster_store.by_index(&bound.index, key))
+            .flat_map(|cluster| self.look_up(cluster, key))
             .collect()
     }
 
     /// The objects under `key`, as requests in the cluster where each lives.
     pub fn requests(&self, key: &V) -> Vec<Request<T>> {
-        let requests = self.parts.iter().flat_map(|(cluster, bound)| {
-            let objects = bound.cluster_store.by_index(&bound.index, key);
-            objects
-                .into_iter()
-                .map(move |object| Request::of(cluster.name().clone(), &*object))
+        let clusters = self.clusters.now();
+        let requests = clusters.iter().flat_map(|engagement| {
+            let name = engagement.cluster.name();
+            let objects = self.look_up(engagement, key).into_iter();
+            objects.map(|object| Request::of(name.clone(), &*object))
         });
         requests.collect()
+    }
+
+    fn look_up(&self, engagement: &Engagement, key: &V) -> Vec<Arc<T>> {
+        let bound = engagement.index(self.slot);
+        let bound = bound.and_then(|bound| bound.0.downcast_ref::<Bound<T, V>>());
+        bound.map_or_else(Vec::new, |bound| bound.cluster_store.by_index(&bound.index, key))
     }
 }
 
 impl<T: Cacheable, V> fmt::Debug for IndexReader<T, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let clusters = self.clusters.now();
+        let indexed = clusters
+            .iter()
+            .filter(|cluster| cluster.index(self.slot).is_some());
         f.debug_list()
-            .entries(self.parts.iter().map(|(cluster, _)| cluster))
+            .entries(indexed.map(|engagement| &engagement.cluster))
             .finish()
     }
 }

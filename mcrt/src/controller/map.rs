@@ -38,7 +38,7 @@ impl<C> MapContext<C> {
 
     /// The index of every engaged cluster, the host included where it has one.
     pub fn index<T: Cacheable, V: IndexKey>(&self, handle: Index<C, T, V>) -> IndexReader<T, V> {
-        IndexReader::new(handle, &self.shared.engaged.read().all())
+        IndexReader::of_all(handle, self.shared.clone())
     }
 
     /// The store of a watched kind in the cluster where the change happened, if it is watched there. `T` is what

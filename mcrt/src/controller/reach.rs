@@ -174,12 +174,18 @@ impl<C, S> ClusterContext<C, S> {
         Ok(namespaced.or_else(|| store.get(&ObjectKey::cluster_scoped(name))))
     }
 
-    /// Reads an object from the API server.
+    /// Reads an object from the API server, in this context's namespace.
+    ///
+    /// # Errors
+    /// As [`Context::get`](super::Context::get).
     pub async fn get<K: DeclaredBy<C, S> + ApiKind>(&self, name: &str) -> Result<Option<K>> {
         Ok(self.api::<K>().get_opt(name).await?)
     }
 
     /// Writes what the object says: see [`Context::apply`](super::Context::apply).
+    ///
+    /// # Errors
+    /// As [`Context::apply`](super::Context::apply).
     pub async fn apply<K>(&self, object: &K) -> Result<K>
     where
         K: DeclaredBy<C, S> + ApiKind + Serialize,

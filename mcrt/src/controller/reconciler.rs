@@ -12,6 +12,11 @@ use std::{future::Future, sync::Arc};
 /// At most one call per object and target cluster runs at a time. An object that changes while its call runs is
 /// reconciled once more. A panic fails that call alone.
 ///
+/// # Deletion
+/// An object that no longer matches the selectors of its watch looks deleted to the watch: [`gone`](Self::gone) is called
+/// for it too. Where it matters, read it live ([`Context::get`]): it is deleted if it is not there, or there with another
+/// uid. A call succeeds at most once for an object, and may have begun more often: what it does should bear repetition.
+///
 /// # Cancellation
 /// A call that outlives its controller's timeout, or whose cluster leaves and does not finish within the grace
 /// period, is dropped at its next await.

@@ -117,7 +117,9 @@ pub struct Index<C, T, V> {
 }
 
 impl<C, T, V> Index<C, T, V> {
-    /// The handle of the controller's index number `slot`, in the order of their registration.
+    /// The handle of the controller's index number `slot`, in the order of their registration. Not checked: what
+    /// `#[index]` writes, after it has counted.
+    #[doc(hidden)]
     pub const fn declared(slot: u16) -> Self {
         Self {
             slot,

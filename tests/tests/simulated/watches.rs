@@ -11,10 +11,11 @@ use kube::{
     core::{ApiResource, DynamicObject, PartialObjectMeta},
     runtime::reflector::ObjectRef,
 };
-use mcrt::{Action, ControllerBuilder, Watch, predicate};
+use mcrt::{Action, ControllerBuilder, IndexReader, Place, Request, Watch, predicate};
 use mcrt_sim::Verdict;
 use mcrt_tests::simulated::{
-    Call, Recorder, Sims, config, deployment, in_namespace, labelled, namespace, owned_by, secret, with_data,
+    Call, Recorder, Running, Sims, config, deployment, in_namespace, labelled, name, namespace, owned_by,
+    secret, with_data,
 };
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -304,6 +305,57 @@ async fn a_watch_of_metadata_is_mapped_like_any_other() {
                 .until("its deletion is mapped", async || seen.expect("a", "object", 3))
                 .await;
             assert_eq!(running.controller("metadata").counters().panics, 0);
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reader_of_an_index_looks_into_the_clusters_that_are_there_when_it_is_asked() {
+    let sims = Sims::of(["a"]);
+    sims.host().create(secret("object")).unwrap();
+    let red = || labelled(config("red"), "team", "red");
+    sims.server("a").create(red()).unwrap();
+    let kept: Arc<Mutex<Option<IndexReader<ConfigMap, String>>>> = Arc::default();
+    let seen: Recorder = Recorder::default();
+    let mut wiring = seen.wiring("teams");
+    let by_team = wiring.index("by_team", |config: &ConfigMap| {
+        config.metadata.labels.as_ref()?.get("team").cloned()
+    });
+    let keeps = kept.clone();
+    wiring.watches(
+        Watch::<Secret>::new().on(Place::Host).labels("mcrt.dev/test"),
+        move |_, _, cx| {
+            *keeps.lock() = Some(cx.index(by_team));
+            None::<Request<ConfigMap>>
+        },
+    );
+    let found = || {
+        let kept = kept.lock();
+        let requests = kept.as_ref().map(|index| index.requests(&"red".to_owned()));
+        let mut found: Vec<_> = requests.iter().flatten().map(ToString::to_string).collect();
+        found.sort();
+        found
+    };
+    let [in_a, in_b] = ["a", "b"].map(|cluster| format!("cluster://{cluster}/default/red"));
+    let finds = async |running: &Running<'_>, expected: &[&String]| {
+        let is_found = || found().iter().eq(expected.iter().copied());
+        running
+            .until("it finds them", async || {
+                is_found().then_some(()).ok_or_else(|| found().join(", "))
+            })
+            .await;
+    };
+    sims.manager()
+        .controller(seen.build(wiring))
+        .run(async |running| {
+            finds(running, &[&in_a]).await;
+            sims.join("b").create(red()).unwrap();
+            finds(running, &[&in_a, &in_b]).await;
+            let b = running.handle.fleet().get(&name("b")).unwrap();
+            let part = kept.lock().as_ref().unwrap().of(&b);
+            assert_eq!(part.get(&"red".to_owned()).len(), 1);
+            sims.leave("a");
+            finds(running, &[&in_b]).await;
         })
         .await;
 }

@@ -1,6 +1,6 @@
 //! Lists, and lists again: nothing lost, nothing twice, nothing said that did not change.
 use super::{server::watches, *};
-use kube::core::{DynamicObject, PartialObjectMeta};
+use kube::core::{DynamicObject, ObjectMeta, PartialObjectMeta};
 use mcrt_sim::{RequestInfo, Verdict};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
@@ -229,6 +229,41 @@ async fn managed_fields_are_never_stored() {
             .all(|object| object.metadata.managed_fields.is_none())
     );
     assert_eq!(server.count(RequestInfo::metadata_only), 2);
+    caches.close().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cache_of_metadata_holds_no_data_in_the_annotation_of_kubectl() {
+    let server = Server::new();
+    server.put_by_kubectl("x/listed", "hunter2");
+    let caches = caches(&server);
+    let (whole, ..) = recorded(&caches).await;
+    let bare = caches.open::<PartialObjectMeta<ConfigMap>>(scope(), ());
+    bare.start();
+    synced(&bare).await;
+    until("both watches", || server.open_watches() == 2).await;
+    server.put_by_kubectl("x/watched", "hunter2");
+    let noted = |meta: &ObjectMeta| {
+        meta.annotations
+            .as_ref()
+            .is_some_and(|all| all.contains_key("note"))
+    };
+    until("both objects", || {
+        bare.store()
+            .list()
+            .iter()
+            .filter(|object| noted(&object.metadata))
+            .count()
+            == 2
+    })
+    .await;
+    for object in bare.store().list() {
+        let annotations = object.metadata.annotations.as_ref().unwrap();
+        assert_eq!(annotations.keys().collect::<Vec<_>>(), ["note"]);
+    }
+    // A whole object holds the data anyway, and may be written back.
+    let listed = whole.store().get(&key("x/listed")).unwrap();
+    assert_eq!(listed.metadata.annotations.as_ref().unwrap().len(), 2);
     caches.close().await;
 }
 

@@ -69,6 +69,20 @@ impl Server {
         self.sim.apply("test", object).unwrap();
     }
 
+    /// As [`put`](Self::put), with the annotation of `kubectl apply` and another one.
+    pub(super) fn put_by_kubectl(&self, key: &str, value: &str) {
+        self.put(key, value);
+        let (namespace, name) = key.split_once('/').unwrap();
+        let object = json!({
+            "apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"name": name, "namespace": namespace, "annotations": {
+                "kubectl.kubernetes.io/last-applied-configuration": json!({"data": {"value": value}}).to_string(),
+                "note": "kept",
+            }},
+        });
+        self.sim.apply("kubectl", object).unwrap();
+    }
+
     pub(super) fn delete(&self, key: &str) {
         let (namespace, name) = key.split_once('/').unwrap();
         self.sim.delete("v1", "ConfigMap", Some(namespace), name).unwrap();
