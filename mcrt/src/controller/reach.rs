@@ -274,3 +274,24 @@ fn intent<K: Resource<DynamicType = ()> + Serialize>(object: &K, controller: &st
     }
     Ok(intent)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_store_that_cannot_be_read_says_why_and_what_to_do() {
+        let said = |state| {
+            let cluster = "a".to_owned();
+            NeverSynced { cluster, state }.to_string()
+        };
+        for (state, expected) in [
+            (WatchState::Absent, "does not serve the kind"),
+            (WatchState::Forbidden, "grant both verbs"),
+            (WatchState::Syncing, "wait, or read live"),
+        ] {
+            assert!(said(state).contains(expected), "{}", said(state));
+            assert!(said(state).contains(state.as_str()) && said(state).contains("`a`"));
+        }
+    }
+}

@@ -430,7 +430,7 @@ async fn a_cluster_whose_lane_stays_shut_says_what_it_waits_for_again_and_again(
             running
                 .until("it is said twice", async || {
                     match logs
-                        .with(&["WARN", "waiting", "cluster=a", "ConfigMap", "syncing"])
+                        .with(&["WARN", "controller=waiting", "cluster=a", "configmaps", "syncing"])
                         .len()
                     {
                         0 | 1 => Err(logs.text()),

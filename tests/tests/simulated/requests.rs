@@ -281,8 +281,14 @@ async fn work_on_an_object_of_a_cluster_that_has_told_nothing_waits_without_coun
 #[tokio::test(start_paused = true)]
 async fn a_store_that_was_synced_is_read_and_worked_from_after_its_watch_is_refused() {
     let sims = Sims::of(["a", "b"]);
-    sims.server("b").create(config("object")).unwrap();
-    let seen = Mourner::default();
+    for server in sims.servers() {
+        server.create(config("object")).unwrap();
+    }
+    let seen = Mourner::default().doing(|call: Call<ConfigMap, true>| async move {
+        let read = call.cx.cached::<ConfigMap>("object")?;
+        assert!(read.is_some(), "what was told stays readable");
+        Ok(Action::await_change())
+    });
     let mut wiring = seen.wiring("elsewhere");
     wiring.watches(Watch::new(), elsewhere);
     sims.manager()
@@ -301,12 +307,20 @@ async fn a_store_that_was_synced_is_read_and_worked_from_after_its_watch_is_refu
                     refused.then_some(()).ok_or_else(|| format!("{watches:?}"))
                 })
                 .await;
-            let secret = labelled(labelled(secret("to-a"), "target", "a"), "home", "b");
-            sims.server("a").create(secret).unwrap();
+            let to_a = labelled(labelled(secret("to-a"), "target", "a"), "home", "b");
+            sims.server("a").create(to_a).unwrap();
             let request = "cluster://b/default/object -> cluster://a";
             running
                 .until("it is worked on in a", async || seen_at(&seen, request, 1))
                 .await;
+            sims.server("a")
+                .create(labelled(secret("to-b"), "target", "b"))
+                .unwrap();
+            running
+                .until("the store of b is read", async || seen_at(&seen, THERE, 1))
+                .await;
+            let counters = running.controller("elsewhere").counters();
+            assert_eq!((counters.errors, counters.panics), (0, 0));
         })
         .await;
 }
