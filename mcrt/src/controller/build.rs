@@ -125,8 +125,8 @@ impl<R: Reconciler> ControllerBuilder<R> {
                 controller: self.name,
             });
         };
-        let mut reconciled = self.declarations.iter().filter(|pending| pending.role == FOR);
-        if reconciled.nth(1).is_some() {
+        let mut kinds = self.declarations.iter().filter(|pending| pending.role == FOR);
+        if kinds.nth(1).is_some() {
             return Err(BuildError::ForTwice {
                 controller: self.name,
             });

@@ -326,8 +326,11 @@ fn with_state() -> (Recorder, Weak<()>) {
     let state = Arc::new(());
     let trace = Arc::downgrade(&state);
     let seen = Recorder::default().doing(move |_| {
-        let _held = &state;
-        async { Ok(Action::await_change()) }
+        let held = state.clone();
+        async move {
+            drop(held);
+            Ok(Action::await_change())
+        }
     });
     (seen, trace)
 }
