@@ -179,12 +179,16 @@ impl ControlPlane {
 
     /// Stops the API server from running without ending it: connections stay open and nothing answers.
     pub fn freeze(&self) {
-        self.signal(Signal::STOP);
+        if let Some(process) = &*self.api_server.lock() {
+            process.freeze();
+        }
     }
 
     /// Lets a frozen API server run on.
     pub fn thaw(&self) {
-        self.signal(Signal::CONT);
+        if let Some(process) = &*self.api_server.lock() {
+            process.signal(Signal::CONT);
+        }
     }
 
     /// Kills the API server: connections break and new ones are refused. Etcd keeps what it held.
@@ -250,12 +254,6 @@ impl ControlPlane {
     pub async fn stop(self) {
         // Fails only if dropping panics, which it does not.
         let _ = tokio::task::spawn_blocking(move || drop(self)).await;
-    }
-
-    fn signal(&self, signal: Signal) {
-        if let Some(process) = &*self.api_server.lock() {
-            process.signal(signal);
-        }
     }
 }
 

@@ -6,6 +6,7 @@ use std::{
     os::unix::process::CommandExt as _,
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
+    time::{Duration, Instant},
 };
 
 use parking_lot::Mutex;
@@ -13,6 +14,9 @@ use rustix::process::{Pid, Signal, kill_process};
 
 /// Lines of a program's log that an error shows.
 const LAST_LINES: usize = 25;
+
+/// How long a frozen program's threads may take to stand still.
+const FREEZE_DEADLINE: Duration = Duration::from_secs(5);
 
 /// Lives as long as the pipe from the test: with that gone, removes the folder and kills its process group.
 /// The kernel closes the pipe however the test ends, so this holds for SIGKILL too.
@@ -99,6 +103,17 @@ impl Process {
         }
     }
 
+    /// Stops every thread of the program, and returns once they stand still: a signal reaches one of them, and the
+    /// others still finish what they are at.
+    pub(super) fn freeze(&self) {
+        self.signal(Signal::STOP);
+        let threads = format!("/proc/{}/task", self.pid());
+        let deadline = Instant::now() + FREEZE_DEADLINE;
+        while Instant::now() < deadline && !stands_still(Path::new(&threads)) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
     /// The end of what it printed.
     pub(super) fn last_lines(&self) -> String {
         let log = fs::read(&self.log).unwrap_or_default();
@@ -118,6 +133,20 @@ impl Drop for Process {
 fn end(child: &mut Child) {
     let _ = child.kill();
     let _ = child.wait();
+}
+
+/// Whether every thread is stopped, or there is nothing to tell it by.
+fn stands_still(threads: &Path) -> bool {
+    let Ok(threads) = fs::read_dir(threads) else {
+        return true;
+    };
+    threads.flatten().all(|thread| {
+        // The state follows the name, which is in parentheses and may hold anything.
+        let status = fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
+        status
+            .rsplit_once(')')
+            .is_none_or(|(_, rest)| rest.trim_start().starts_with('T'))
+    })
 }
 
 #[cfg(test)]
