@@ -100,6 +100,13 @@ impl Wish {
         not(feature = "file"),
         allow(unused_variables, reason = "no other provider has arguments")
     )]
+    #[cfg_attr(
+        not(feature = "sim"),
+        expect(
+            clippy::unused_self,
+            reason = "only a simulated fleet is prepared by the program"
+        )
+    )]
     fn by_name(&mut self, name: &str, why: String, args: &LaunchArgs) -> Result<Chosen, StartError> {
         let provider: Arc<dyn Provider> = match name {
             "none" => Arc::new(providers::None),

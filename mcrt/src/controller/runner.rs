@@ -51,11 +51,10 @@ impl<R: Reconciler<Object: Cacheable>> Runtime<R> {
         });
         loop {
             tokio::select! {
+                // In this order: each of the others is done with after a while, and what has ended is let go before
+                // more begins, or ended tasks would pile up behind a long queue.
+                biased;
                 () = stop.cancelled() => break,
-                item = self.shared.queue.pop() => match item {
-                    Some(item) => drop(running.spawn(self.clone().process(item, stop.clone()))),
-                    None => break,
-                },
                 Some(joined) = running.join_next() => {
                     if let Err(error) = joined {
                         tracing::error!(controller = %self.shared.name, %error, "a runner task failed");
@@ -67,12 +66,15 @@ impl<R: Reconciler<Object: Cacheable>> Runtime<R> {
                 () = tick(&mut resync), if resyncing.is_empty() => {
                     resyncing.extend(self.shared.engaged.read().all());
                 }
-                // One cluster a turn: the others' work is handed out meanwhile.
-                () = std::future::ready(()), if !resyncing.is_empty() => {
-                    if let Some(engagement) = resyncing.pop_front() {
-                        self.enqueue_all(&engagement);
-                    }
-                }
+                item = self.shared.queue.pop() => match item {
+                    Some(item) => drop(running.spawn(self.clone().process(item, stop.clone()))),
+                    None => break,
+                },
+                () = std::future::ready(()), if !resyncing.is_empty() => {}
+            }
+            // One cluster a turn, whatever the turn was for: work is handed out in between.
+            if let Some(engagement) = resyncing.pop_front() {
+                self.enqueue_all(&engagement);
             }
         }
         self.shared.queue.close();
