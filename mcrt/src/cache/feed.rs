@@ -6,6 +6,7 @@ use super::{
     pulse::{Pulse, SILENCE},
     scope::Cacheable,
 };
+use crate::jitter::around;
 use futures::{
     StreamExt,
     stream::{self, BoxStream},
@@ -19,7 +20,6 @@ use kube::{
 };
 use std::{
     convert::Infallible,
-    hash::{BuildHasher, RandomState},
     sync::{Arc, atomic::Ordering::Relaxed},
     time::Duration,
 };
@@ -200,10 +200,4 @@ async fn overdue(permit: Option<&mut ListPermit>) -> Infallible {
         Some(permit) => permit.yield_when_overdue().await,
         None => std::future::pending().await,
     }
-}
-
-/// A fifth more or less, so that what failed together does not return together.
-fn around(delay: Duration) -> Duration {
-    let random = RandomState::new().hash_one(()) % 1000;
-    delay.mul_f64(0.8 + 0.0004 * f64::from(u32::try_from(random).unwrap_or_default()))
 }

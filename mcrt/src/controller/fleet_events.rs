@@ -3,13 +3,13 @@ use super::{
     MapContext, Reconciler,
     engagement::Engagement,
     request::Wanted,
-    runner::panic_text,
     runtime::{Counters, Runtime},
 };
 use crate::{
     cache::Cacheable,
     cluster::{ClusterName, Health},
     fleet::{Cluster, FleetEvent},
+    panic::panic_text,
     queue::Priority,
 };
 use std::{

@@ -44,4 +44,3 @@ pub use request::{Request, Requests};
 pub use watch::{Index, Uses, Watch};
 
 pub(crate) use erased::Bound;
-pub(crate) use runner::panic_text;

@@ -13,7 +13,7 @@ use crate::{
 use kube::{
     Api, Client, Resource,
     api::{Patch, PatchParams},
-    core::{ClusterResourceScope, DynamicResourceScope, NamespaceResourceScope},
+    core::{ClusterResourceScope, DynamicResourceScope, NamespaceResourceScope, NamespaceScope},
 };
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
@@ -73,11 +73,7 @@ impl ApiScope for NamespaceResourceScope {
         namespace: Option<&str>,
         kind: &K::DynamicType,
     ) -> Api<K> {
-        let all = Api::all_with(client, kind);
-        match namespace {
-            Some(namespace) => all.constrain(namespace),
-            None => all,
-        }
+        within(client, namespace, kind)
     }
 }
 
@@ -89,11 +85,20 @@ impl ApiScope for DynamicResourceScope {
         namespace: Option<&str>,
         kind: &K::DynamicType,
     ) -> Api<K> {
-        let all = Api::all_with(client, kind);
-        match namespace {
-            Some(namespace) => all.constrain(namespace),
-            None => all,
-        }
+        within(client, namespace, kind)
+    }
+}
+
+/// The API of a kind whose objects may live in namespaces, within one if it is known.
+fn within<K: Resource<Scope: NamespaceScope>>(
+    client: Client,
+    namespace: Option<&str>,
+    kind: &K::DynamicType,
+) -> Api<K> {
+    let all = Api::all_with(client, kind);
+    match namespace {
+        Some(namespace) => all.constrain(namespace),
+        None => all,
     }
 }
 

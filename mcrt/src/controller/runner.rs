@@ -13,10 +13,11 @@ use crate::{
     cache::{Cacheable, Store},
     cluster::ObjectKey,
     error::ErrorClass,
+    panic::panic_text,
     queue::{Item, Outcome, Priority},
 };
 use futures::{FutureExt, StreamExt};
-use std::{any::Any, collections::VecDeque, panic::AssertUnwindSafe, sync::Arc, time::Duration};
+use std::{collections::VecDeque, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 use tokio::{
     task::JoinSet,
     time::{Instant, MissedTickBehavior, interval_at, timeout},
@@ -331,11 +332,4 @@ async fn tick(ticks: &mut Option<tokio::time::Interval>) {
         Some(ticks) => drop(ticks.tick().await),
         None => std::future::pending().await,
     }
-}
-
-/// What a panic says.
-pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> &str {
-    let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("a value that is no text")
 }

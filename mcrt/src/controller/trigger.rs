@@ -4,7 +4,6 @@ use super::{
     declaration::Role,
     engagement::Engagement,
     request::{Requests, Wanted},
-    runner::panic_text,
     runtime::{Counters, Shared},
     waiting::Route,
     watch::Predicate,
@@ -12,6 +11,7 @@ use super::{
 use crate::{
     cache::{Cacheable, Delta, DeltaSink, Origin},
     cluster::ObjectKey,
+    panic::panic_text,
     queue::Priority,
 };
 use std::{

@@ -1,6 +1,6 @@
 //! One task per cluster: reach it, start what takes part, watch over it, and take it down again.
 use super::{Cluster, Fleet, FleetSettings, Step, participant::Participant};
-use crate::{cluster::Health, connect, controller::panic_text};
+use crate::{cluster::Health, connect, jitter::around, panic::panic_text};
 use futures::{FutureExt, future::join_all};
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 use tokio::{sync::watch, time::Instant};
@@ -137,16 +137,9 @@ impl Probe {
 
     fn delay(&self, answered: bool) -> Duration {
         if answered {
-            return jittered(self.settings.probe_interval);
+            return around(self.settings.probe_interval);
         }
         let exponent = self.failures.min(5);
-        jittered((self.settings.retry_initial * 2_u32.pow(exponent)).min(self.settings.probe_interval))
+        around((self.settings.retry_initial * 2_u32.pow(exponent)).min(self.settings.probe_interval))
     }
-}
-
-/// Plus or minus a fifth, so that a fleet's probes do not march in step.
-fn jittered(base: Duration) -> Duration {
-    let fraction = f64::from(u32::try_from(ahash::RandomState::new().hash_one(0_u8) >> 32).unwrap_or(0))
-        / f64::from(u32::MAX);
-    base.mul_f64(0.8 + 0.4 * fraction)
 }

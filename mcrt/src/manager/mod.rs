@@ -2,8 +2,9 @@
 use crate::{
     StartError,
     connect::Access,
-    controller::{Bound, Controller, ControllerHandle, panic_text},
+    controller::{Bound, Controller, ControllerHandle},
     fleet::{Fleet, FleetSettings, discover},
+    panic::panic_text,
     provider::Provider,
 };
 use futures::FutureExt;
