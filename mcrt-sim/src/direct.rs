@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::admit::admit;
-use crate::object::{Object, ObjectKey};
-use crate::patch::PatchType;
+use crate::api::status::Status;
+use crate::merge::patch::PatchType;
 use crate::server::Server;
-use crate::status::Status;
-use crate::store::Store;
-use crate::write::{DeleteOptions, Target, WriteOptions};
+use crate::state::object::{Object, ObjectKey};
+use crate::state::store::Store;
+use crate::write::admit::admit;
+use crate::write::operation::{DeleteOptions, Target, WriteOptions};
 
 impl Server {
     /// Creates an object, in namespace `default` if it names none.

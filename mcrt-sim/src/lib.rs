@@ -26,43 +26,23 @@
 //! # Ok::<(), mcrt_sim::Status>(())
 //! ```
 
-mod admit;
-mod answer;
-mod apply;
-mod body;
-mod counters;
+mod api;
 mod direct;
-mod discovery;
-mod fields;
+mod door;
 mod fleet;
-mod gc;
-mod hook;
-mod kinds;
-mod lifecycle;
-mod list;
-mod listener;
-mod managed;
-mod object;
-mod patch;
-mod prepare;
-mod request;
-mod schema;
-mod secret;
-mod selector;
+mod merge;
+mod read;
 mod server;
-mod service;
-mod status;
-mod store;
-mod watch;
+mod state;
 mod write;
 
-pub use body::Body;
-pub use counters::{Counters, KindCounters};
+pub use api::body::Body;
+pub use api::request::{RequestInfo, Verb};
+pub use api::status::Status;
+pub use door::counters::{Counters, KindCounters};
+pub use door::hook::Verdict;
+pub use door::listener::Listener;
+pub use door::service::Service;
 pub use fleet::{Fleet, FleetChange};
-pub use hook::Verdict;
-pub use kinds::ServedKind;
-pub use listener::Listener;
-pub use request::{RequestInfo, Verb};
 pub use server::Server;
-pub use service::Service;
-pub use status::Status;
+pub use state::kinds::ServedKind;

@@ -3,13 +3,13 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::counters::{Counters, Counting};
-use crate::hook::Verdict;
-use crate::kinds::ServedKind;
-use crate::object::new_uid;
-use crate::request::RequestInfo;
-use crate::service::Service;
-use crate::store::Store;
+use crate::api::request::RequestInfo;
+use crate::door::counters::{Counters, Counting};
+use crate::door::hook::Verdict;
+use crate::door::service::Service;
+use crate::state::kinds::ServedKind;
+use crate::state::object::new_uid;
+use crate::state::store::Store;
 use parking_lot::{Mutex, MutexGuard};
 
 /// An API server in memory. Clones share it; it lives as long as any clone, service or open watch.

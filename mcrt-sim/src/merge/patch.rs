@@ -5,13 +5,13 @@ use std::sync::Arc;
 use json_patch::{Patch, PatchOperation, TestOperation};
 use serde_json::Value;
 
-use crate::admit::{admit, check_uid};
-use crate::fields::Elem;
-use crate::object::{Object, ObjectKey};
-use crate::schema::{ListType, list_type};
-use crate::status::Status;
-use crate::store::Store;
-use crate::write::{Target, WriteOptions};
+use crate::api::status::Status;
+use crate::merge::fields::Elem;
+use crate::merge::schema::{ListType, list_type};
+use crate::state::object::{Object, ObjectKey};
+use crate::state::store::Store;
+use crate::write::admit::{admit, check_uid};
+use crate::write::operation::{Target, WriteOptions};
 
 /// The content type of a patch.
 #[derive(Clone, Copy, Debug, PartialEq)]

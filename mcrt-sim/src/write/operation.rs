@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::admit;
-use crate::kinds::{Kind, Version};
-use crate::lifecycle::Work;
-use crate::managed::{self, Writer};
-use crate::object::{Object, ObjectKey, meta_mut, now};
-use crate::prepare;
-use crate::status::Status;
-use crate::store::Store;
+use crate::api::status::Status;
+use crate::merge::managed::{self, Writer};
+use crate::state::kinds::{Kind, Version};
+use crate::state::object::{Object, ObjectKey, meta_mut, now};
+use crate::state::store::Store;
+use crate::write::admit;
+use crate::write::lifecycle::Work;
+use crate::write::prepare;
 
 /// The resource a request is about, in one of its versions.
 #[derive(Clone)]

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::object::{Object, meta_mut};
-use crate::store::Store;
-use crate::write::{Propagation, Target};
+use crate::state::object::{Object, meta_mut};
+use crate::state::store::Store;
+use crate::write::operation::{Propagation, Target};
 
 impl Store {
     /// Deletes an object none of whose owners exist; else drops references to those that do not.

@@ -1,6 +1,6 @@
 //! How lists merge: which are sets, which are maps by key, which are replaced as a whole.
 
-use crate::fields::Elem;
+use crate::merge::fields::Elem;
 
 /// How a list merges under apply and strategic merge.
 #[derive(Clone, Copy, Debug, PartialEq)]

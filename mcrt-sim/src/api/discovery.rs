@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::answer::{Answer, page_not_found};
-use crate::kinds::{Kind, Registry, Version};
-use crate::request::RequestInfo;
+use crate::api::answer::{Answer, page_not_found};
+use crate::api::request::RequestInfo;
+use crate::api::status::Status;
 use crate::server::Inner;
-use crate::status::Status;
+use crate::state::kinds::{Kind, Registry, Version};
 
 const VERBS: [&str; 8] = [
     "create",

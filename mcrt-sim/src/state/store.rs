@@ -7,9 +7,9 @@ use std::sync::Arc;
 use serde_json::Value;
 use tokio::sync::watch;
 
-use crate::kinds::{Kind, Registry};
-use crate::lifecycle::Work;
-use crate::object::{Object, ObjectKey};
+use crate::state::kinds::{Kind, Registry};
+use crate::state::object::{Object, ObjectKey};
+use crate::write::lifecycle::Work;
 
 /// How many events a resource remembers; a watch that starts further back has to list again.
 const LOG_EVENTS: usize = 10_000;

@@ -2,11 +2,11 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::kinds::CRDS;
-use crate::lifecycle;
-use crate::object::{field_mut, meta_mut, new_uid, now, object_mut};
-use crate::secret;
-use crate::write::{Target, WriteOptions};
+use crate::state::kinds::CRDS;
+use crate::state::object::{field_mut, meta_mut, new_uid, now, object_mut};
+use crate::write::lifecycle;
+use crate::write::operation::{Target, WriteOptions};
+use crate::write::secret;
 
 /// Gives a new object its identity and its defaults.
 pub(crate) fn prepare_new(target: &Target, value: &mut Value) {

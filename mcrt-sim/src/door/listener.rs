@@ -12,7 +12,7 @@ use tokio::task::{JoinHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 use tower::Service as _;
 
-use crate::counters::Open;
+use crate::door::counters::Open;
 use crate::server::Server;
 
 impl Server {

@@ -9,7 +9,7 @@ use futures::Stream;
 use http_body::{Frame, SizeHint};
 use tower::BoxError;
 
-use crate::counters::Open;
+use crate::door::counters::Open;
 
 type Events = Pin<Box<dyn Stream<Item = Bytes> + Send>>;
 

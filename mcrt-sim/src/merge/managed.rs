@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::fields::{self, Elem, FieldSet};
-use crate::object::{meta_mut, now};
+use crate::merge::fields::{self, Elem, FieldSet};
+use crate::state::object::{meta_mut, now};
 
 /// The identity under which fields are owned.
 #[derive(Clone, Copy)]

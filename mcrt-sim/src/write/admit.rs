@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value};
 
-use crate::object::{Object, meta_mut, name_suffix};
-use crate::selector::{label_key, label_value};
-use crate::status::Status;
-use crate::write::Target;
+use crate::api::status::Status;
+use crate::read::selector::{label_key, label_value};
+use crate::state::object::{Object, meta_mut, name_suffix};
+use crate::write::operation::Target;
 
 /// Checks the type and place of a body against the path and completes both.
 pub(crate) fn admit(

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
-use crate::request::{RequestInfo, Verb};
+use crate::api::request::{RequestInfo, Verb};
 
 /// Counts of one server, or of one kind, at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

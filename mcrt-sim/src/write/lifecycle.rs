@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::admit::{finalizers, is_held};
-use crate::kinds::CRDS;
-use crate::object::{Object, ObjectKey, field_mut, meta_mut, now, object_mut};
-use crate::store::Store;
-use crate::write::{Propagation, Target, WriteOptions};
+use crate::state::kinds::CRDS;
+use crate::state::object::{Object, ObjectKey, field_mut, meta_mut, now, object_mut};
+use crate::state::store::Store;
+use crate::write::admit::{finalizers, is_held};
+use crate::write::operation::{Propagation, Target, WriteOptions};
 
 /// A consequence of a write. Worked off in order before the write's lock is released.
 pub(crate) enum Work {
@@ -50,7 +50,7 @@ impl Store {
         for name in ["default", "kube-system", "kube-public"] {
             let mut value = json!({
                 "metadata": {
-                    "name": name, "uid": crate::object::new_uid(), "creationTimestamp": now(),
+                    "name": name, "uid": crate::state::object::new_uid(), "creationTimestamp": now(),
                     "labels": {"kubernetes.io/metadata.name": name},
                 },
                 "spec": {"finalizers": ["kubernetes"]},

@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::admit::check_uid;
-use crate::fields::{self, Elem, FieldSet, Path};
-use crate::managed::{self, Entry, Writer};
-use crate::object::{Object, ObjectKey, meta_mut, object_mut};
-use crate::prepare::prune_nulls;
-use crate::schema::{ListType, is_atomic_map, list_type};
-use crate::status::Status;
-use crate::store::Store;
-use crate::write::{Target, WriteOptions};
+use crate::api::status::Status;
+use crate::merge::fields::{self, Elem, FieldSet, Path};
+use crate::merge::managed::{self, Entry, Writer};
+use crate::merge::schema::{ListType, is_atomic_map, list_type};
+use crate::state::object::{Object, ObjectKey, meta_mut, object_mut};
+use crate::state::store::Store;
+use crate::write::admit::check_uid;
+use crate::write::operation::{Target, WriteOptions};
+use crate::write::prepare::prune_nulls;
 
 impl Store {
     /// Applies a configuration; says whether the object was created.

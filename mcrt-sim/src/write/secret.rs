@@ -4,7 +4,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-use crate::object::{field_mut, object_mut};
+use crate::state::object::{field_mut, object_mut};
 
 pub(crate) fn fold_string_data(secret: &mut Value) {
     let Some(Value::Object(strings)) = object_mut(secret).remove("stringData") else {

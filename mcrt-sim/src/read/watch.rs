@@ -9,15 +9,15 @@ use serde_json::json;
 use tokio::sync::watch::Receiver;
 use tokio::time::Instant;
 
-use crate::hook::TOO_OLD;
-use crate::list::{filter, number};
-use crate::object::Object;
-use crate::request::RequestInfo;
-use crate::selector::Filter;
+use crate::api::request::RequestInfo;
+use crate::api::status::Status;
+use crate::door::hook::TOO_OLD;
+use crate::read::list::{filter, number};
+use crate::read::selector::Filter;
 use crate::server::Inner;
-use crate::status::Status;
-use crate::store::{Batch, Event, Signal};
-use crate::write::Target;
+use crate::state::object::Object;
+use crate::state::store::{Batch, Event, Signal};
+use crate::write::operation::Target;
 
 /// How often a watch that allows bookmarks gets one.
 const BOOKMARKS: Duration = Duration::from_mins(1);

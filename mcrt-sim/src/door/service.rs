@@ -11,14 +11,14 @@ use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use tower::BoxError;
 
-use crate::answer::{self, Answer};
-use crate::body::{Body, Guards};
-use crate::counters::Open;
-use crate::hook::Verdict;
-use crate::request::{RequestInfo, Verb};
+use crate::api::answer::{self, Answer};
+use crate::api::body::{Body, Guards};
+use crate::api::request::{RequestInfo, Verb};
+use crate::api::status::Status;
+use crate::door::counters::Open;
+use crate::door::hook::Verdict;
+use crate::read::watch::error_event;
 use crate::server::Server;
-use crate::status::Status;
-use crate::watch::error_event;
 
 /// How large a request's body may be; what a real server allows.
 const LARGEST_BODY: usize = 3 << 20;

@@ -6,13 +6,13 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::json;
 
-use crate::hook::TOO_OLD;
-use crate::object::{Object, ObjectKey};
-use crate::request::RequestInfo;
-use crate::selector::Filter;
+use crate::api::request::RequestInfo;
+use crate::api::status::Status;
+use crate::door::hook::TOO_OLD;
+use crate::read::selector::Filter;
 use crate::server::Inner;
-use crate::status::Status;
-use crate::write::Target;
+use crate::state::object::{Object, ObjectKey};
+use crate::write::operation::Target;
 
 /// Where the next page starts, and the version that all pages show.
 struct Position {

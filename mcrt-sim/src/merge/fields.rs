@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use crate::object::object_mut;
-use crate::schema::{ListType, is_atomic_map, list_type};
+use crate::merge::schema::{ListType, is_atomic_map, list_type};
+use crate::state::object::object_mut;
 
 /// One step of a path.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

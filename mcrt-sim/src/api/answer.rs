@@ -7,16 +7,16 @@ use bytes::Bytes;
 use futures::Stream;
 use serde_json::{Value, json};
 
-use crate::admit::admit;
-use crate::discovery;
-use crate::list;
-use crate::object::{Object, ObjectKey};
-use crate::patch::PatchType;
-use crate::request::{RequestInfo, Verb};
+use crate::api::discovery;
+use crate::api::request::{RequestInfo, Verb};
+use crate::api::status::Status;
+use crate::merge::patch::PatchType;
+use crate::read::list;
+use crate::read::watch;
 use crate::server::Inner;
-use crate::status::Status;
-use crate::watch;
-use crate::write::{DeleteOptions, Deleted, Propagation, Target, WriteOptions};
+use crate::state::object::{Object, ObjectKey};
+use crate::write::admit::admit;
+use crate::write::operation::{DeleteOptions, Deleted, Propagation, Target, WriteOptions};
 
 /// A successful answer.
 pub(crate) enum Answer {

@@ -1,7 +1,7 @@
 //! Label and field selectors, and the filter that lists and watches share.
 
-use crate::object::Object;
-use crate::status::Status;
+use crate::api::status::Status;
+use crate::state::object::Object;
 
 /// What a list or a watch asks for.
 #[derive(Clone, Debug, Default)]

@@ -1,0 +1,7 @@
+//! What comes in and what goes out: requests, answers, errors, discovery.
+
+pub(crate) mod answer;
+pub(crate) mod body;
+pub(crate) mod discovery;
+pub(crate) mod request;
+pub(crate) mod status;

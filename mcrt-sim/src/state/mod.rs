@@ -1,0 +1,5 @@
+//! What a server holds: kinds, objects, event logs.
+
+pub(crate) mod kinds;
+pub(crate) mod object;
+pub(crate) mod store;

@@ -1,0 +1,8 @@
+//! Creating, replacing and deleting, and what follows from it.
+
+pub(crate) mod admit;
+pub(crate) mod gc;
+pub(crate) mod lifecycle;
+pub(crate) mod operation;
+pub(crate) mod prepare;
+pub(crate) mod secret;
