@@ -1,6 +1,6 @@
 //! The state of one server: objects by resource, one version counter for all, and what follows from a change.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -14,7 +14,7 @@ use crate::state::work::{Work, WorkQueue};
 pub(crate) const ROOT_CA: &str = "kube-root-ca.crt";
 
 /// Where an object is, by its UID.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Place {
     pub(crate) kind: Arc<str>,
     pub(crate) key: ObjectKey,
@@ -25,9 +25,10 @@ pub(crate) struct Store {
     pub(crate) version: u64,
     compacted: u64,
     pub(crate) registry: Registry,
-    resources: HashMap<Arc<str>, Resource>,
+    /// Sorted, as the dependents are: what goes through them does so in the same order in every run.
+    resources: BTreeMap<Arc<str>, Resource>,
     places: HashMap<Box<str>, Place>,
-    dependents: HashMap<Box<str>, BTreeSet<Box<str>>>,
+    dependents: HashMap<Box<str>, BTreeMap<Place, Box<str>>>,
     pub(crate) seeded: bool,
     /// What follows from the writes so far and has not been done yet.
     pub(crate) work: WorkQueue,
@@ -39,7 +40,7 @@ impl Store {
             version: 0,
             compacted: 0,
             registry: Registry::builtin(),
-            resources: HashMap::new(),
+            resources: BTreeMap::new(),
             places: HashMap::new(),
             dependents: HashMap::new(),
             seeded: false,
@@ -82,26 +83,25 @@ impl Store {
 
     /// UIDs of the objects that name this UID as an owner.
     pub(crate) fn dependents(&self, uid: &str) -> Vec<Box<str>> {
-        self.dependents.get(uid).into_iter().flatten().cloned().collect()
+        let known = self.dependents.get(uid).into_iter();
+        known.flat_map(BTreeMap::values).cloned().collect()
     }
 
     /// Writes an object under the next version and tells the watches.
     pub(crate) fn put(&mut self, kind: &Kind, old: Option<Arc<Object>>, value: Value) -> Arc<Object> {
         self.version += 1;
         let new = Arc::new(Object::freeze(value, self.version));
-        if let Some(old) = &old {
-            self.unlink(old);
-        }
-        for owner in new.owners() {
-            self.dependents
-                .entry(owner.uid.clone())
-                .or_default()
-                .insert(new.uid.clone());
-        }
         let place = Place {
             kind: Arc::clone(&kind.id),
             key: new.key.clone(),
         };
+        if let Some(old) = &old {
+            self.unlink(&place, old);
+        }
+        for owner in new.owners() {
+            let known = self.dependents.entry(owner.uid.clone()).or_default();
+            known.insert(place.clone(), new.uid.clone());
+        }
         self.places.insert(new.uid.clone(), place);
         self.follow_put(kind, old.as_deref(), &new);
         let event = Event {
@@ -122,8 +122,9 @@ impl Store {
         let version = self.version;
         let last = last.map_or_else(|| old.at_version(version), |value| Object::freeze(value, version));
         let last = Arc::new(last);
-        self.unlink(old);
-        self.places.remove(&old.uid);
+        if let Some(place) = self.places.remove(&old.uid) {
+            self.unlink(&place, old);
+        }
         self.follow_removal(kind, old);
         let event = Event {
             version,
@@ -144,7 +145,9 @@ impl Store {
             if !new.owners().is_empty() {
                 self.work.push(Work::Owned(new.uid.clone()));
             }
-            before.iter().for_each(|owner| self.wake_held(&owner.uid));
+            for owner in before {
+                self.wake_held(&owner.uid);
+            }
         }
         if new.deleting && old.is_none_or(|old| !old.deleting || old.cleanup != new.cleanup) {
             self.work.push(Work::Held(new.uid.clone()));
@@ -159,7 +162,9 @@ impl Store {
         for dependent in self.dependents(&old.uid) {
             self.work.push(Work::Owned(dependent));
         }
-        old.owners().iter().for_each(|owner| self.wake_held(&owner.uid));
+        for owner in old.owners() {
+            self.wake_held(&owner.uid);
+        }
         if !old.key.namespace.is_empty() {
             self.wake_holder("namespaces", &old.key.namespace);
         }
@@ -204,10 +209,10 @@ impl Store {
         }
     }
 
-    fn unlink(&mut self, object: &Object) {
+    fn unlink(&mut self, place: &Place, object: &Object) {
         for owner in object.owners() {
             if let Some(known) = self.dependents.get_mut(&owner.uid) {
-                known.remove(&object.uid);
+                known.remove(place);
                 if known.is_empty() {
                     self.dependents.remove(&owner.uid);
                 }
