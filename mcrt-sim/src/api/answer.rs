@@ -5,11 +5,14 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::Stream;
+use http::HeaderValue;
 use serde_json::{Value, json};
 
+use crate::api::accept::Form;
 use crate::api::discovery;
 use crate::api::request::{RequestInfo, Verb};
 use crate::api::status::Status;
+use crate::api::table;
 use crate::merge::patch::PatchType;
 use crate::read::list;
 use crate::read::watch;
@@ -23,6 +26,8 @@ use crate::write::tend::tend;
 /// A successful answer.
 pub(crate) enum Answer {
     Json(u16, Vec<u8>),
+    /// JSON under a media type of its own.
+    Typed(HeaderValue, Vec<u8>),
     Text(u16, String),
     Events(Pin<Box<dyn Stream<Item = Bytes> + Send>>),
 }
@@ -50,6 +55,17 @@ fn carry_out(server: &Arc<Inner>, info: &RequestInfo, body: &[u8]) -> Result<Ans
         Err(None) => return Ok(page_not_found()),
         Err(Some(status)) => return Err(status),
     };
+    info.form().check()?;
+    info.form().check_list(info.verb() == Verb::List)?;
+    let shown = target.clone();
+    let answer = operate(server, target, info, body)?;
+    if info.form() == Form::Table {
+        return table::tabulate(server, &shown, info, answer);
+    }
+    Ok(answer)
+}
+
+fn operate(server: &Arc<Inner>, target: Target, info: &RequestInfo, body: &[u8]) -> Result<Answer, Status> {
     match info.verb() {
         Verb::List => list::list(server, &target, info).map(|list| Answer::Json(200, list)),
         Verb::Watch => {

@@ -83,6 +83,10 @@ impl Status {
         Self::new(405, "MethodNotAllowed", message).with_details(json!({}))
     }
 
+    pub(crate) fn not_acceptable(message: impl Into<String>) -> Self {
+        Self::new(406, "NotAcceptable", message)
+    }
+
     pub(crate) fn already_exists(group: &str, plural: &str, name: &str) -> Self {
         let message = format!("{} \"{name}\" already exists", resource(group, plural));
         Self::new(409, "AlreadyExists", message)

@@ -101,6 +101,7 @@ where
     };
     Ok(match answer {
         Ok(Answer::Json(code, bytes)) => response(code, JSON, Body::whole(bytes.into(), open)),
+        Ok(Answer::Typed(media_type, bytes)) => response(200, media_type, Body::whole(bytes.into(), open)),
         Ok(Answer::Text(code, text)) => response(code, TEXT, Body::whole(text.into(), open)),
         Ok(Answer::Events(events)) => response(200, JSON, Body::events(events, open)),
         Err(status) => refuse(&status, open),
