@@ -48,7 +48,7 @@ pub(crate) fn answer(server: &Arc<Inner>, info: &RequestInfo, body: &[u8]) -> Re
         }
         Verb::Get => {
             let key = key(info);
-            let found = server.store().find(&target.kind, &key);
+            let found = server.store().find_seen(&target.kind, &key, info);
             let found = found.ok_or_else(|| target.not_found(&key.name))?;
             Ok(one(200, &target, info, &found))
         }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use tokio::sync::watch;
 
+use crate::api::request::RequestInfo;
 use crate::state::kinds::{Kind, Registry};
 use crate::state::object::{Object, ObjectKey};
 use crate::write::lifecycle::Work;
@@ -107,6 +108,15 @@ impl Resource {
         Some(objects.into_values().map(Arc::clone).collect())
     }
 
+    /// The object as it was at a version.
+    fn find_at(&self, key: &ObjectKey, version: u64) -> Option<Arc<Object>> {
+        let newer = self.log.partition_point(|event| event.version <= version);
+        match self.log.range(newer..).find(|event| event.new.key == *key) {
+            Some(event) => event.old.clone(),
+            None => self.objects.get(key).cloned(),
+        }
+    }
+
     fn push(&mut self, event: Event) {
         self.log_bytes += kept_bytes(&event);
         self.log.push_back(event);
@@ -194,6 +204,26 @@ impl Store {
 
     pub(crate) fn resources(&self) -> impl Iterator<Item = (&Arc<str>, &Resource)> {
         self.resources.iter()
+    }
+
+    /// The version that a read sees: the newest, unless a fault holds it back.
+    pub(crate) fn seen(&mut self, kind: &Kind, info: &RequestInfo) -> u64 {
+        let newest = self.version;
+        // Further back the log says nothing any more.
+        info.seen_version(newest)
+            .max(self.resource(kind).trimmed)
+            .min(newest)
+    }
+
+    /// The object as a read sees it.
+    pub(crate) fn find_seen(
+        &mut self,
+        kind: &Kind,
+        key: &ObjectKey,
+        info: &RequestInfo,
+    ) -> Option<Arc<Object>> {
+        let version = self.seen(kind, info);
+        self.resource(kind).find_at(key, version)
     }
 
     pub(crate) fn find(&self, kind: &Kind, key: &ObjectKey) -> Option<Arc<Object>> {
