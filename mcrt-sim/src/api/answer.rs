@@ -63,13 +63,14 @@ fn carry_out(server: &Arc<Inner>, info: &RequestInfo, body: &[u8]) -> Result<Ans
         }
         Verb::Get => {
             let key = key(info);
-            let store = server.store();
+            let mut store = server.store();
             let asked = parse_version(info.resource_version().unwrap_or_default());
             let asked = asked.map_err(|why| Status::new(500, "", why))?;
-            if asked > store.version {
-                return Err(Status::version_too_large(asked, store.version));
+            let newest = store.seen(&target.kind, info);
+            if asked > newest {
+                return Err(Status::version_too_large(asked, newest));
             }
-            let found = store.find(&target.kind, &key);
+            let found = store.find_seen(&target.kind, &key, info);
             let found = found.ok_or_else(|| target.not_found(&key.name))?;
             Ok(one(200, &target, info, &found))
         }
@@ -100,6 +101,10 @@ fn find_target(server: &Inner, info: &RequestInfo) -> Result<Target, Option<Stat
     let status = match info.subresource() {
         None => false,
         Some("status") if version.status => true,
+        Some("finalize") if kind.is_namespace() => match info.verb() {
+            Verb::Update => false,
+            _ => return Err(Some(Status::method_not_allowed())),
+        },
         Some(_) => return Err(Some(Status::not_served())),
     };
     let crosses = info.namespace().is_none() && matches!(info.verb(), Verb::List | Verb::Watch);
@@ -189,7 +194,11 @@ fn update(server: &Inner, target: &Target, info: &RequestInfo, body: &[u8]) -> R
         let why = "Invalid value: 0x0: must be specified for an update";
         return Err(target.invalid(&key.name, "metadata.resourceVersion", why));
     }
-    let object = store.replace(target, &old, value, &options)?;
+    let object = if info.subresource() == Some("finalize") {
+        store.finalize_namespace(target, &old, &value, &options)?
+    } else {
+        store.replace(target, &old, value, &options)?
+    };
     Ok(one(200, target, info, &object))
 }
 
@@ -236,7 +245,8 @@ fn delete_collection(
     let options = delete_options(info, body)?;
     let selected = ListOptions::read(info, &target.kind, &target.version)?;
     let mut store = server.store();
-    let page = list::page(&mut store, target, &selected)?;
+    let newest = store.version;
+    let page = list::page(&mut store, target, &selected, newest)?;
     for object in &page.objects {
         store.delete(target, &object.key, &options)?;
     }

@@ -14,6 +14,7 @@ pub struct Status {
     details: Option<Box<Value>>,
     /// Where a list that cannot go on as it began may go on.
     next: Option<Box<str>>,
+    retry_after: Option<u64>,
 }
 
 impl Status {
@@ -25,6 +26,7 @@ impl Status {
             message: message.into(),
             details: None,
             next: None,
+            retry_after: None,
         }
     }
 
@@ -50,6 +52,19 @@ impl Status {
         }
         self.details = Some(Box::new(details));
         self
+    }
+
+    /// Says when to come again, in seconds: in the details, and in a header of the answer.
+    pub(crate) fn retry_after(mut self, seconds: u64) -> Self {
+        let details = self.details.get_or_insert_with(|| Box::new(json!({})));
+        details["retryAfterSeconds"] = seconds.into();
+        self.retry_after = Some(seconds);
+        self
+    }
+
+    /// What the header `Retry-After` is to say.
+    pub(crate) fn retry_after_seconds(&self) -> Option<u64> {
+        self.retry_after
     }
 
     pub(crate) fn bad_request(message: impl Into<String>) -> Self {

@@ -40,7 +40,10 @@ impl Page {
 /// Answers a list.
 pub(crate) fn list(server: &Inner, target: &Target, info: &RequestInfo) -> Result<Vec<u8>, Status> {
     let options = ListOptions::read(info, &target.kind, &target.version)?;
-    let page = page(&mut server.store(), target, &options)?;
+    let mut store = server.store();
+    let newest = store.seen(&target.kind, info);
+    let page = page(&mut store, target, &options, newest)?;
+    drop(store);
     let metadata = page.metadata().to_string();
     Ok(render(target, info.metadata_only(), &metadata, &page.objects))
 }
@@ -53,11 +56,16 @@ struct Wanted {
     limit: usize,
 }
 
-/// Reads the page that the options ask for.
-pub(crate) fn page(store: &mut Store, target: &Target, options: &ListOptions) -> Result<Page, Status> {
-    let wanted = wanted(options, store.version)?;
+/// Reads the page that the options ask for, from a server whose newest version this is.
+pub(crate) fn page(
+    store: &mut Store,
+    target: &Target,
+    options: &ListOptions,
+    newest: u64,
+) -> Result<Page, Status> {
+    let wanted = wanted(options, newest)?;
     let namespace = options.filter.namespace.as_deref();
-    let version = wanted.version.unwrap_or(store.version);
+    let version = wanted.version.unwrap_or(newest);
     let after = wanted.after.as_ref();
     let objects = store.resource(&target.kind).snapshot(version, namespace, after);
     let mut here = objects.ok_or_else(|| expired(after, namespace))?.into_iter();
