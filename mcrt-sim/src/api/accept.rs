@@ -52,7 +52,7 @@ impl Form {
     /// Refuses what the server cannot write.
     pub(crate) fn check(self) -> Result<(), Status> {
         if self == Self::None {
-            return Err(Status::not_acceptable(
+            return Err(Status::no_such_form(
                 "only the following media types are accepted: application/json",
             ));
         }
@@ -62,10 +62,10 @@ impl Form {
     /// Refuses a form for lists where the answer is none, and the other way round.
     pub(crate) fn check_list(self, is_list: bool) -> Result<(), Status> {
         match (self, is_list) {
-            (Self::Metadata, true) => Err(Status::not_acceptable(
+            (Self::Metadata, true) => Err(Status::no_such_form(
                 "you requested PartialObjectMetadata, but the requested object is a list",
             )),
-            (Self::MetadataList, false) => Err(Status::not_acceptable(
+            (Self::MetadataList, false) => Err(Status::no_such_form(
                 "you requested PartialObjectMetadataList, but the requested object is not a list",
             )),
             _ => Ok(()),

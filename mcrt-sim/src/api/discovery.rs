@@ -6,7 +6,7 @@ use http::HeaderValue;
 use serde_json::{Value, json};
 
 use crate::api::answer::{Answer, page_not_found};
-use crate::api::names::Names;
+use crate::api::called::Names;
 use crate::api::openapi;
 use crate::api::request::RequestInfo;
 use crate::api::status::Status;
@@ -64,7 +64,7 @@ fn find(server: &Inner, segments: &[&str]) -> Option<Value> {
     let registry = server.store().registry.clone();
     match segments {
         [] | [""] => Some(json!({"paths": paths(&registry)})),
-        ["version"] => Some(version()),
+        ["version"] => Some(version(&server.git_version())),
         ["api"] => Some(json!({"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []})),
         ["api", version] => resources(server, &registry, "", version),
         ["apis"] => {
@@ -126,9 +126,11 @@ fn paths(registry: &Registry) -> Vec<String> {
     paths
 }
 
-fn version() -> Value {
+fn version(git: &str) -> Value {
+    let mut parts = git.trim_start_matches('v').split('.');
+    let mut part = || parts.next().unwrap_or_default();
     json!({
-        "major": "1", "minor": "37", "gitVersion": "v1.37.2+sim", "gitCommit": "", "gitTreeState": "clean",
+        "major": part(), "minor": part(), "gitVersion": git, "gitCommit": "", "gitTreeState": "clean",
         "buildDate": "2026-01-01T00:00:00Z", "goVersion": "", "compiler": "rustc", "platform": "memory",
     })
 }

@@ -3,9 +3,11 @@
 pub(crate) mod accept;
 pub(crate) mod answer;
 pub(crate) mod body;
+pub(crate) mod called;
 pub(crate) mod discovery;
 pub(crate) mod names;
 pub(crate) mod openapi;
+pub(crate) mod options;
 pub(crate) mod request;
 pub(crate) mod status;
 pub(crate) mod table;

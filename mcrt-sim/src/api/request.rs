@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
 
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, USER_AGENT};
 use http::{HeaderMap, Method, request::Parts};
@@ -48,6 +49,17 @@ pub struct RequestInfo {
     accept: String,
     content_type: String,
     agent: String,
+    user: Arc<str>,
+    view: Option<View>,
+}
+
+/// The past state that a read is to see.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum View {
+    /// As it was this many versions ago.
+    Behind(u64),
+    /// As it was at this version.
+    AsOf(u64),
 }
 
 impl RequestInfo {
@@ -69,6 +81,8 @@ impl RequestInfo {
             accept: header(ACCEPT),
             content_type: header(CONTENT_TYPE),
             agent: header(USER_AGENT),
+            user: Arc::from(""),
+            view: None,
         };
         info.read_path();
         info
@@ -95,6 +109,11 @@ impl RequestInfo {
             _ => return,
         };
         let mut rest: Vec<_> = rest.iter().map(|segment| &**segment).collect();
+        // The old form of a watch says so in the path.
+        let watch = rest.first() == Some(&"watch") && rest.len() > 1;
+        if watch {
+            rest.remove(0);
+        }
         if let ["namespaces", namespace, plural, ..] = rest.as_slice()
             && !(self.group.is_empty() && matches!(*plural, "status" | "finalize"))
         {
@@ -105,15 +124,20 @@ impl RequestInfo {
         self.plural = rest.next().unwrap_or_default();
         self.name = rest.next();
         self.subresource = rest.next();
+        if watch {
+            self.query.push(("watch".to_owned(), "true".to_owned()));
+            if let Some(name) = self.name.take() {
+                self.query
+                    .push(("fieldSelector".to_owned(), format!("metadata.name={name}")));
+            }
+        }
         if rest.next().is_none() {
             self.verb = self.read_verb();
         }
     }
 
     fn read_verb(&self) -> Verb {
-        let watch = self
-            .query("watch")
-            .is_some_and(|watch| matches!(watch, "" | "1" | "true"));
+        let watch = self.flag("watch");
         match (&self.method, self.name.is_some()) {
             // A path that names an object reads it, whatever else the query says.
             (&Method::GET | &Method::HEAD, true) => Verb::Get,
@@ -184,12 +208,52 @@ impl RequestInfo {
         self.token.as_deref()
     }
 
+    /// The name of the user that the token belongs to; empty if it belongs to nobody.
+    pub fn user(&self) -> &str {
+        &self.user
+    }
+
+    pub(crate) fn set_user(&mut self, user: Arc<str>) {
+        self.user = user;
+    }
+
+    /// Lets a read see the past.
+    pub(crate) fn set_view(&mut self, view: Option<View>) {
+        self.view = view;
+    }
+
+    /// The version that a read sees which asks for the newest.
+    pub(crate) fn seen_version(&self, newest: u64) -> u64 {
+        match self.view {
+            None => newest,
+            Some(View::Behind(versions)) => newest.saturating_sub(versions),
+            Some(View::AsOf(version)) => newest.min(version),
+        }
+    }
+
+    /// Lets a watch start earlier than it asks for, if it asks for a version.
+    pub(crate) fn start_earlier(&mut self, versions: u64) {
+        for (name, value) in &mut self.query {
+            if name == "resourceVersion"
+                && let Ok(asked @ 1..) = value.parse::<u64>()
+            {
+                *value = asked.saturating_sub(versions).max(1).to_string();
+            }
+        }
+    }
+
     /// A parameter of the query.
     pub fn query(&self, name: &str) -> Option<&str> {
         self.query
             .iter()
             .find(|(known, _)| known == name)
             .map(|(_, value)| value.as_str())
+    }
+
+    /// All values of a parameter of the query.
+    pub(crate) fn query_all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        let named = self.query.iter().filter(move |(known, _)| known == name);
+        named.map(|(_, value)| value.as_str())
     }
 
     /// Whether the answer is to carry metadata only.
@@ -216,13 +280,24 @@ impl RequestInfo {
         &self.method
     }
 
+    /// Whether the client takes JSON in some form.
+    pub(crate) fn takes_json(&self) -> bool {
+        let mut offers = self
+            .accept
+            .split(',')
+            .map(|offer| offer.split(';').next().unwrap_or_default().trim());
+        self.accept.is_empty()
+            || offers.any(|offer| matches!(offer, "application/json" | "application/*" | "*/*"))
+    }
+
     pub(crate) fn content_type(&self) -> &str {
         &self.content_type
     }
 
+    /// Whether a parameter is there and does not say no; everything else says yes.
     pub(crate) fn flag(&self, name: &str) -> bool {
-        self.query(name)
-            .is_some_and(|value| matches!(value, "1" | "true"))
+        let value = self.query(name).map(str::to_ascii_lowercase);
+        value.is_some_and(|value| !matches!(value.as_str(), "0" | "false"))
     }
 
     /// Who writes: the field manager, else the first word of the user agent.

@@ -4,8 +4,6 @@ mod builtin;
 mod custom;
 mod jsonpath;
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 use futures::StreamExt;
 use serde_json::{Value, json};
@@ -36,31 +34,8 @@ enum Include {
     Object,
 }
 
-/// Turns the answer of an operation on objects into a table; what is not about objects stays as it is.
-pub(crate) fn tabulate(
-    server: &Inner,
-    target: &Target,
-    info: &RequestInfo,
-    answer: Answer,
-) -> Result<Answer, Status> {
-    let table = Table::new(server, target, info)?;
-    Ok(match answer {
-        Answer::Json(code, bytes) => match serde_json::from_slice::<Value>(&bytes) {
-            Ok(value) if value["kind"] != "Status" => {
-                Answer::Json(code, table.of(&value, true).to_string().into_bytes())
-            }
-            _ => Answer::Json(code, bytes),
-        },
-        Answer::Events(frames) => {
-            let mut first = true;
-            let frames = frames.map(move |frame| table.of_events(&frame, &mut first));
-            Answer::Events(Box::pin(frames))
-        }
-        other @ (Answer::Text(..) | Answer::Typed(..)) => other,
-    })
-}
-
-struct Table {
+/// How the objects of one request are shown.
+pub(crate) struct Table {
     columns: Columns,
     include: Include,
     kind: String,
@@ -68,7 +43,8 @@ struct Table {
 }
 
 impl Table {
-    fn new(server: &Inner, target: &Target, info: &RequestInfo) -> Result<Self, Status> {
+    /// Reads how the objects of a kind are to be shown.
+    pub(crate) fn new(server: &Inner, target: &Target, info: &RequestInfo) -> Result<Self, Status> {
         let include = match info.query("includeObject") {
             None | Some("" | "Metadata") => Include::Metadata,
             Some("None") => Include::Nothing,
@@ -86,6 +62,24 @@ impl Table {
             kind: target.kind.kind.clone(),
             api_version: target.version.api_version.clone(),
         })
+    }
+
+    /// Turns the answer of an operation on objects into a table; what is not about objects stays as it is.
+    pub(crate) fn show(self, answer: Answer) -> Answer {
+        match answer {
+            Answer::Json(code, bytes) => match serde_json::from_slice::<Value>(&bytes) {
+                Ok(value) if value["kind"] != "Status" => {
+                    Answer::Json(code, self.of(&value, true).to_string().into_bytes())
+                }
+                _ => Answer::Json(code, bytes),
+            },
+            Answer::Events(frames) => {
+                let mut first = true;
+                let frames = frames.map(move |frame| self.of_events(&frame, &mut first));
+                Answer::Events(Box::pin(frames))
+            }
+            other @ (Answer::Text(..) | Answer::Typed(..)) => other,
+        }
     }
 
     /// A list or a single object as a table.
@@ -171,8 +165,7 @@ pub(crate) fn definition(server: &Inner, id: &str) -> Option<Value> {
     let store = server.store();
     let crds = store.target(crate::state::kinds::CRDS)?;
     let found = store.find(&crds.kind, &ObjectKey::new("", id));
-    let found: Arc<_> = found?;
-    Some(crds.thaw(&found))
+    found.map(|found| crds.thaw(&found))
 }
 
 /// How long ago a time was, as `kubectl` writes it.
