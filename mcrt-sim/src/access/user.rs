@@ -76,7 +76,12 @@ impl User {
 
     /// A user that may do everything.
     pub fn admin(name: impl Into<Arc<str>>) -> Self {
-        Self::new(name).may(["*"], ["*"]).may_get_paths(["*"])
+        let mut user = Self::new(name).may(["*"], ["*"]).may_get_paths(["*"]);
+        // Whatever the method, on paths too.
+        user.rules
+            .iter_mut()
+            .for_each(|rule| rule.verbs = vec!["*".to_owned()]);
+        user
     }
 
     pub(crate) fn anonymous() -> Self {

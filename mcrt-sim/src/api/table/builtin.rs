@@ -219,7 +219,7 @@ fn pod_status(pod: &Value) -> Value {
     let said = waiting
         .or(pod["status"]["reason"].as_str())
         .or(pod["status"]["phase"].as_str());
-    said.unwrap_or_default().into()
+    said.unwrap_or("Pending").into()
 }
 
 fn pod_restarts(pod: &Value) -> Value {
