@@ -15,8 +15,8 @@ use crate::door::hook::TOO_OLD;
 use crate::read::list::{filter, number};
 use crate::read::selector::Filter;
 use crate::server::Inner;
+use crate::state::log::{Batch, Event, Signal};
 use crate::state::object::Object;
-use crate::state::store::{Batch, Event, Signal};
 use crate::write::operation::Target;
 
 /// How often a watch that allows bookmarks gets one.
@@ -70,18 +70,14 @@ pub(crate) fn watch(
     let bookmarks = info.flag("allowWatchBookmarks");
     let now = Instant::now();
     let mut store = server.store();
-    let current = store.version;
+    let current = store.seen(&target.kind, info);
     if store.registry.by_id(&target.kind.id).is_none() {
         // It went between the look at the path and this one; its watches have been ended already.
         return Err(Status::not_served());
     }
     let resource = store.resource(&target.kind);
     let from_now = streaming == Some(true) || asked == 0;
-    let start = if from_now {
-        Some(resource.next_sequence())
-    } else {
-        resource.sequence_after(asked)
-    };
+    let start = resource.sequence_after(if from_now { current } else { asked });
     let initial = if from_now && streaming != Some(false) {
         resource.snapshot(current, None).unwrap_or_default()
     } else {
