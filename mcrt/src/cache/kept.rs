@@ -1,7 +1,7 @@
 //! The form in which an object is kept, which readers do not see.
 use super::{packed::Packed, scope::Cacheable, table::KeyRef};
 use crate::cluster::ObjectKey;
-use std::{cell::OnceCell, sync::Arc};
+use std::{cell::OnceCell, fmt, sync::Arc};
 
 /// An object in a cache. Clones share it.
 pub(super) enum Kept<K> {
@@ -85,5 +85,12 @@ impl<K: Cacheable> Seen<K> {
     /// Its UID.
     pub fn uid(&self) -> Option<&str> {
         self.kept.uid()
+    }
+}
+
+/// Says which object it is and never prints what is in it.
+impl<K: Cacheable> fmt::Debug for Seen<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Seen({})", self.key())
     }
 }
