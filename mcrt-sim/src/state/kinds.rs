@@ -32,6 +32,8 @@ pub(crate) struct Version {
     pub(crate) api_version: String,
     /// The start of every serialised object: stored bodies carry no type, so one body serves all versions.
     pub(crate) prefix: String,
+    /// Paths of the fields that selectors may name beside name and namespace, as in `.spec.color`.
+    pub(crate) selectable: Vec<String>,
 }
 
 /// One resource of the server with all its versions.
@@ -77,6 +79,7 @@ impl Kind {
             status,
             api_version,
             prefix,
+            selectable: Vec::new(),
         });
         self
     }
@@ -91,6 +94,14 @@ impl Kind {
 
     pub(crate) fn is_namespace(&self) -> bool {
         &*self.id == "namespaces"
+    }
+
+    /// Whether an update of an object that does not exist creates it.
+    pub(crate) fn is_made_by_update(&self) -> bool {
+        let group = self.group.as_str();
+        let core = matches!(&*self.plural, "endpoints" | "events" | "limitranges" | "services");
+        self.builtin
+            && (group.is_empty() && core || matches!(group, "coordination.k8s.io" | "events.k8s.io" | RBAC))
     }
 
     pub(crate) fn is_crd(&self) -> bool {
@@ -187,6 +198,9 @@ impl Registry {
             if version["served"] == true {
                 let status = version["subresources"]["status"].is_object();
                 kind = kind.with_version(version["name"].as_str()?, status);
+                if let Some(added) = kind.versions.last_mut() {
+                    added.selectable = selectable_fields(version);
+                }
             }
         }
         // A real server keeps the built-in groups to itself.
@@ -205,6 +219,12 @@ impl Registry {
         Arc::make_mut(&mut self.0).insert(Arc::clone(&kind.id), Arc::clone(&kind));
         kind
     }
+}
+
+fn selectable_fields(version: &Value) -> Vec<String> {
+    let fields = version["selectableFields"].as_array().into_iter().flatten();
+    let paths = fields.filter_map(|field| field["jsonPath"].as_str());
+    paths.map(str::to_owned).collect()
 }
 
 /// Group, version, kind, plural, namespaced, status subresource, generation.
