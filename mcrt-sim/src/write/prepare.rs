@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::merge::zero;
 use crate::state::kinds::CRDS;
 use crate::state::object::{field_mut, meta_mut, new_uid, now, object_mut};
 use crate::write::lifecycle;
@@ -96,15 +97,10 @@ pub(crate) fn normalise(target: &Target, value: &mut Value) {
             metadata.remove(field);
         }
     }
-    if target.kind.builtin {
-        // Typed maps that are empty are left out when they are encoded.
-        for field in ["data", "binaryData"] {
-            if value[field].as_object().is_some_and(Map::is_empty) {
-                object_mut(value).remove(field);
-            }
-        }
-    }
     fill_defaults(target, value);
+    if target.kind.builtin {
+        zero::complete(target.version.schema.cursor(), value);
+    }
 }
 
 /// Drops null fields as decoding into a type does; what a custom resource says outside its metadata stays.
@@ -165,35 +161,33 @@ pub(crate) fn keep_server_fields(target: &Target, before: &Value, value: &mut Va
         // The spec of a namespace is the hold on its content, which clients change by `finalize` only.
         object_mut(value).insert("spec".into(), before["spec"].clone());
     }
-    let reset = value["metadata"]["managedFields"] == json!([{}]);
     let metadata = meta_mut(value);
-    let kept = KEPT
-        .iter()
-        .copied()
-        .chain((!options.apply && !reset).then_some("managedFields"));
-    for field in kept {
+    for field in KEPT {
         match before["metadata"].get(field) {
             Some(known) => metadata.insert(field.into(), known.clone()),
             None => metadata.remove(field),
         };
     }
-    if reset {
-        metadata.remove("managedFields");
-    }
     metadata.remove("selfLink");
 }
 
-/// Whether two versions differ in nothing that makes a write. An apply that changes owners only is a write.
-pub(crate) fn same_content(before: &Value, after: &Value, applied: bool) -> bool {
-    if applied {
-        return before == after;
-    }
-    let stripped = |value: &Value| {
-        let mut value = value.clone();
-        meta_mut(&mut value).remove("managedFields");
-        value
+/// Whether two versions differ in nothing that makes a write: times at which fields were taken do not.
+pub(crate) fn same_content(before: &Value, after: &Value) -> bool {
+    let metadata = |value: &Value| {
+        let mut metadata = value["metadata"].clone();
+        let entries = metadata["managedFields"].as_array_mut();
+        for entry in entries.into_iter().flatten().filter_map(Value::as_object_mut) {
+            entry.remove("time");
+        }
+        metadata
     };
-    before == after || stripped(before) == stripped(after)
+    before == after || content(before).eq(content(after)) && metadata(before) == metadata(after)
+}
+
+/// The fields beside the metadata.
+fn content(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    let fields = value.as_object().into_iter().flatten();
+    fields.filter(|(name, _)| *name != "metadata")
 }
 
 /// Whether anything but metadata and, where it is a part of its own, status differs.
