@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use crate::api::discovery;
 use crate::api::request::{RequestInfo, Verb};
 use crate::api::status::Status;
+use crate::merge::apply::check_type;
 use crate::merge::patch::PatchType;
 use crate::read::list;
 use crate::read::watch;
@@ -192,6 +193,7 @@ fn patch(server: &Inner, target: &Target, info: &RequestInfo, body: &[u8]) -> Re
             why,
         ));
     }
+    check_type(target, &value)?;
     admit(target, info.namespace(), info.name(), &mut value)?;
     let applied = server
         .store()

@@ -202,6 +202,23 @@ impl Apply<'_> {
     }
 }
 
+/// Refuses a configuration of another kind than that of its path, or without a kind.
+pub(crate) fn check_type(target: &Target, config: &Value) -> Result<(), Status> {
+    let text = |field: &str| config[field].as_str().unwrap_or_default();
+    let (api_version, kind) = (text("apiVersion"), text("kind"));
+    if api_version == target.version.api_version && kind == target.kind.kind {
+        return Ok(());
+    }
+    let why = format!("invalid object type: {}, Kind={kind}", slashed(api_version));
+    Err(Status::bad_request(why))
+}
+
+/// A version of the core group as Go prints it.
+fn slashed(api_version: &str) -> String {
+    let slash = if api_version.contains('/') { "" } else { "/" };
+    format!("{slash}{api_version}")
+}
+
 fn unfit(config: &Value, writer: &Writer<'_>, why: &str) -> Status {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let (namespace, name) = (
@@ -209,11 +226,7 @@ fn unfit(config: &Value, writer: &Writer<'_>, why: &str) -> Status {
         text(&config["metadata"]["name"]),
     );
     let (api_version, kind) = (&writer.target.version.api_version, &writer.target.kind.kind);
-    let api_version = if writer.target.kind.group.is_empty() {
-        format!("/{api_version}")
-    } else {
-        api_version.clone()
-    };
+    let api_version = slashed(api_version);
     let message = format!(
         "failed to create typed patch object ({namespace}/{name}; {api_version}, Kind={kind}): {why}"
     );

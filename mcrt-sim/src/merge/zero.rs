@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::merge::types::{Cursor, MapShape, Type};
+use crate::merge::types::{Cursor, MapShape, Scalar, Type};
 
 /// An empty object as the server sees it before a create.
 pub(crate) fn zero(ty: Cursor<'_>) -> Value {
@@ -19,8 +19,10 @@ pub(crate) fn complete(ty: Cursor<'_>, value: &mut Value) {
             let Some(map) = ty.as_map() else { return };
             fields.retain(|name, field| !is_omitted(map, name, field));
             for (name, field) in fields.iter_mut() {
-                if let Some(ty) = map.field(name) {
-                    complete(ty, field);
+                match map.field(name) {
+                    Some(ty) if field.is_null() => *field = empty(ty),
+                    Some(ty) => complete(ty, field),
+                    None => {}
                 }
             }
             add_missing(map, fields);
@@ -37,7 +39,10 @@ pub(crate) fn complete(ty: Cursor<'_>, value: &mut Value) {
 /// Nulls are, and so are empty lists and maps of optional fields; an empty struct says something.
 fn is_omitted(map: MapShape<'_>, name: &str, value: &Value) -> bool {
     let empty = match value {
-        Value::Null => return true,
+        // The values of a map of texts are texts, if there is a key.
+        Value::Null => {
+            return map.declared(name).is_some() || map.field(name).is_none_or(|ty| empty(ty).is_null());
+        }
         Value::Array(items) => items.is_empty(),
         Value::Object(fields) => fields.is_empty(),
         _ => false,
@@ -52,6 +57,13 @@ fn is_omitted(map: MapShape<'_>, name: &str, value: &Value) -> bool {
         _ => false,
     };
     container && field.default.is_none()
+}
+
+fn empty(ty: Cursor<'_>) -> Value {
+    match ty.ty() {
+        Type::Scalar(Scalar::Text) => "".into(),
+        _ => Value::Null,
+    }
 }
 
 fn add_missing(map: MapShape<'_>, fields: &mut Map<String, Value>) {

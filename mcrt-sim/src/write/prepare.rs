@@ -3,8 +3,9 @@
 use serde_json::{Map, Value, json};
 
 use crate::merge::zero;
-use crate::state::kinds::CRDS;
+use crate::state::builtin;
 use crate::state::object::{field_mut, meta_mut, new_uid, now, object_mut};
+use crate::write::defaults;
 use crate::write::lifecycle;
 use crate::write::operation::{Target, WriteOptions};
 use crate::write::secret;
@@ -36,41 +37,11 @@ pub(crate) fn complete_new(target: &Target, value: &mut Value) {
     if target.kind.is_namespace() {
         object_mut(value).insert("spec".into(), json!({"finalizers": ["kubernetes"]}));
         object_mut(value).insert("status".into(), json!({"phase": "Active"}));
+    } else if &*target.kind.id == "pods" {
+        defaults::pod_status(value);
     } else if target.kind.is_crd() {
         let status = lifecycle::established(value);
         object_mut(value).insert("status".into(), status);
-    }
-}
-
-/// Defaults that other parts of a cluster rely on.
-fn fill_defaults(target: &Target, value: &mut Value) {
-    match &*target.kind.id {
-        "namespaces" => {
-            let name = value["metadata"]["name"].clone();
-            let labels = object_mut(field_mut(field_mut(value, "metadata"), "labels"));
-            labels.insert("kubernetes.io/metadata.name".into(), name);
-        }
-        "secrets" => {
-            object_mut(value).entry("type").or_insert_with(|| "Opaque".into());
-        }
-        CRDS => {
-            let names = object_mut(field_mut(field_mut(value, "spec"), "names"));
-            let kind = names
-                .get("kind")
-                .and_then(Value::as_str)
-                .unwrap_or_default()
-                .to_owned();
-            names
-                .entry("singular")
-                .or_insert_with(|| kind.to_lowercase().into());
-            names
-                .entry("listKind")
-                .or_insert_with(|| format!("{kind}List").into());
-            let spec = object_mut(field_mut(value, "spec"));
-            spec.entry("conversion")
-                .or_insert_with(|| json!({"strategy": "None"}));
-        }
-        _ => {}
     }
 }
 
@@ -79,7 +50,7 @@ pub(crate) fn normalise(target: &Target, value: &mut Value) {
     if &*target.kind.id == "secrets" {
         secret::fold_string_data(value);
     }
-    prune_nulls(target, value);
+    prune_nulls(value);
     let metadata = meta_mut(value);
     for field in ["labels", "annotations"] {
         if metadata
@@ -97,30 +68,16 @@ pub(crate) fn normalise(target: &Target, value: &mut Value) {
             metadata.remove(field);
         }
     }
-    fill_defaults(target, value);
     if target.kind.builtin {
+        zero::complete(target.version.schema.cursor(), value);
+        defaults::fill(target, value);
         zero::complete(target.version.schema.cursor(), value);
     }
 }
 
-/// Drops null fields as decoding into a type does; what a custom resource says outside its metadata stays.
-pub(crate) fn prune_nulls(target: &Target, value: &mut Value) {
-    if target.kind.builtin {
-        prune(value);
-    } else {
-        prune(field_mut(value, "metadata"));
-    }
-}
-
-fn prune(value: &mut Value) {
-    match value {
-        Value::Object(fields) => {
-            fields.retain(|_, field| !field.is_null());
-            fields.values_mut().for_each(prune);
-        }
-        Value::Array(items) => items.iter_mut().for_each(prune),
-        _ => {}
-    }
+/// Drops nulls from the metadata, as decoding into its type does.
+fn prune_nulls(value: &mut Value) {
+    zero::complete(builtin::cursor(builtin::metadata()), field_mut(value, "metadata"));
 }
 
 /// Metadata that only the server writes.
