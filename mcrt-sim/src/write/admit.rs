@@ -65,9 +65,18 @@ fn complete(
         .and_then(Value::as_str)
         .filter(|given| !given.is_empty())
     {
-        Some(given) if given != expected => Err(Status::bad_request(format!(
-            "the {field} of the provided object does not match the {field} sent on the request ({expected})"
-        ))),
+        Some(given) if given != expected => Err(Status::bad_request(match field {
+            "name" => {
+                format!("the name of the object ({given}) does not match the name on the URL ({expected})")
+            }
+            "namespace" => {
+                "the namespace of the provided object does not match the namespace sent on the request"
+                    .to_owned()
+            }
+            _ => format!(
+                "the {field} of the provided object does not match the {field} sent on the request ({expected})"
+            ),
+        })),
         Some(_) => Ok(()),
         None if optional => {
             fields.insert(field.into(), expected.into());

@@ -2,8 +2,11 @@
 
 pub(crate) mod admit;
 pub(crate) mod defaults;
+pub(crate) mod delete;
 pub(crate) mod gc;
 pub(crate) mod lifecycle;
+pub(crate) mod namespace;
 pub(crate) mod operation;
 pub(crate) mod prepare;
 pub(crate) mod secret;
+pub(crate) mod tend;
