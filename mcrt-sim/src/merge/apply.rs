@@ -1,6 +1,7 @@
 //! Server-side apply: merging what a manager declares, owning it, and letting go of what it no longer says.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -190,7 +191,9 @@ impl Apply<'_> {
             return merged;
         };
         let mut owned = FieldSet::default();
-        entries.iter().for_each(|entry| owned.union(&entry.fields));
+        for entry in entries {
+            owned.union(&entry.fields);
+        }
         let fields_of = |value: &Value| FieldSet::of(ty, value).named(Some(ty));
         let mut kept = fields_of(&pruned);
         kept.union(&owned.named(Some(ty)));
@@ -240,32 +243,25 @@ fn conflict_status(conflicts: &[Conflict]) -> Status {
         json!({"reason": "FieldManagerConflict", "message": message, "field": fields::display(path)})
     };
     let causes: Vec<_> = conflicts.iter().map(cause).collect();
-    let message = match conflicts {
-        [(path, entry)] => {
-            format!(
-                "Apply failed with 1 conflict: conflict with {}: {}",
-                display(entry),
-                fields::display(path)
-            )
-        }
-        _ => {
-            let mut lines = Vec::new();
-            let mut managers: Vec<_> = conflicts.iter().map(|(_, entry)| display(entry)).collect();
-            managers.sort();
-            managers.dedup();
-            for manager in managers {
-                lines.push(format!("conflicts with {manager}:"));
-                let its = conflicts.iter().filter(|(_, entry)| display(entry) == manager);
-                lines.extend(its.map(|(path, _)| format!("- {}", fields::display(path))));
-            }
-            format!(
-                "Apply failed with {} conflicts: {}",
-                conflicts.len(),
-                lines.join("\n")
-            )
-        }
-    };
+    let message = format!("Apply failed with {}", describe(conflicts));
     Status::new(409, "Conflict", message).with_details(json!({"causes": causes}))
+}
+
+fn describe(conflicts: &[Conflict]) -> String {
+    if let [(path, entry)] = conflicts {
+        let (with, path) = (display(entry), fields::display(path));
+        return format!("1 conflict: conflict with {with}: {path}");
+    }
+    let mut by_manager: BTreeMap<String, Vec<&Path>> = BTreeMap::new();
+    for (path, entry) in conflicts {
+        by_manager.entry(display(entry)).or_default().push(path);
+    }
+    let mut lines = Vec::new();
+    for (manager, paths) in by_manager {
+        lines.push(format!("conflicts with {manager}:"));
+        lines.extend(paths.iter().map(|path| format!("- {}", fields::display(path))));
+    }
+    format!("{} conflicts: {}", conflicts.len(), lines.join("\n"))
 }
 
 fn display(entry: &Entry) -> String {

@@ -276,7 +276,7 @@ fn cap(entries: &mut Vec<Entry>) {
             continue;
         };
         entries.retain(|entry| *entry != updater && entry != known);
-        known.manager = ANCIENT.to_owned();
+        ANCIENT.clone_into(&mut known.manager);
         known.subresource.clear();
         known.fields.union(&updater.fields);
         known.time = updater.time;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use json_patch::{Patch, PatchOperation, TestOperation};
-use serde_json::Value;
+use ::json_patch::{AddOperation, Patch, PatchOperation, TestOperation};
+use serde_json::{Value, json};
 
 use crate::api::status::Status;
 use crate::merge::strategic;
@@ -28,11 +28,8 @@ impl PatchType {
             "application/merge-patch+json" => Ok(Self::Merge),
             "application/strategic-merge-patch+json" => Ok(Self::Strategic),
             "application/apply-patch+yaml" | "application/apply-patch+json" => Ok(Self::Apply),
-            other => Err(Status::unsupported_media_type(format!(
-                "the body of the request was in an unknown format - accepted media types include: \
-                 application/json-patch+json, application/merge-patch+json, \
-                 application/strategic-merge-patch+json, application/apply-patch+yaml; got \"{other}\""
-            ))),
+            // A real server names neither what it got nor what it takes.
+            _ => Err(Status::unsupported_media_type("415: Unsupported Media Type").with_details(json!({}))),
         }
     }
 }
@@ -51,8 +48,8 @@ impl Store {
             .ok_or_else(|| target.not_found(&key.name))?;
         let mut value = target.thaw(&old);
         match kind {
-            PatchType::Json => json(&mut value, patch)?,
-            PatchType::Merge => json_patch::merge(&mut value, patch),
+            PatchType::Json => json_patch(&mut value, patch)?,
+            PatchType::Merge => ::json_patch::merge(&mut value, patch),
             PatchType::Strategic if target.kind.builtin => {
                 strategic::patch(target.version.schema.cursor(), &mut value, patch)?;
             }
@@ -75,7 +72,7 @@ impl Store {
     }
 }
 
-fn json(value: &mut Value, patch: &Value) -> Result<(), Status> {
+fn json_patch(value: &mut Value, patch: &Value) -> Result<(), Status> {
     let patch: Patch = serde_json::from_value(patch.clone())
         .map_err(|error| Status::bad_request(format!("error decoding patch: {error}")))?;
     for operation in patch.0 {
@@ -88,7 +85,17 @@ fn json(value: &mut Value, patch: &Value) -> Result<(), Status> {
             // The API server holds a missing field to be null; the library holds it to be an error.
             continue;
         }
-        json_patch::patch(value, &[operation]).map_err(|_| Status::unfit_patch())?;
+        // It replaces a field that is not there as well.
+        let operation = match operation {
+            PatchOperation::Replace(replace) if value.pointer(replace.path.as_str()).is_none() => {
+                PatchOperation::Add(AddOperation {
+                    path: replace.path,
+                    value: replace.value,
+                })
+            }
+            operation => operation,
+        };
+        ::json_patch::patch(value, &[operation]).map_err(|_| Status::unfit_patch())?;
     }
     Ok(())
 }

@@ -162,19 +162,16 @@ fn merge_list(
         .and_then(|map| map.field(name))
         .and_then(Cursor::as_list)
         .map(|list| list.item);
-    match strategy.key.as_deref() {
-        Some(key) => merge_items(item, key, known, change),
-        None => {
-            let mut merged = known.clone();
-            let fresh: Vec<_> = change
-                .iter()
-                .filter(|item| !known.contains(item))
-                .cloned()
-                .collect();
-            merged.extend(fresh);
-            Ok(in_order(merged, &change, &known, None))
-        }
+    if let Some(key) = strategy.key.as_deref() {
+        return merge_items(item, key, known, change);
     }
+    let fresh: Vec<_> = change
+        .iter()
+        .filter(|item| !known.contains(item))
+        .cloned()
+        .collect();
+    let merged = known.iter().cloned().chain(fresh).collect();
+    Ok(in_order(merged, &change, &known, None))
 }
 
 fn merge_items(

@@ -29,7 +29,9 @@ pub(crate) fn complete(ty: Cursor<'_>, value: &mut Value) {
         }
         Value::Array(items) => {
             if let Some(list) = ty.as_list() {
-                items.iter_mut().for_each(|item| complete(list.item, item));
+                for item in items {
+                    complete(list.item, item);
+                }
             }
         }
         _ => {}

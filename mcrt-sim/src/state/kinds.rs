@@ -181,7 +181,7 @@ impl Registry {
                             .with_version(row.version, status, schema);
                         kind.builtin = true;
                         kind.generation = GENERATION.contains(&row.plural);
-                        kind.singular = row.singular.to_owned();
+                        row.singular.clone_into(&mut kind.singular);
                         kind.short_names = row.short_names.iter().map(ToString::to_string).collect();
                         kind.categories = row.categories.iter().map(ToString::to_string).collect();
                         (Arc::clone(&kind.id), Arc::new(kind))
