@@ -3,5 +3,7 @@
 pub(crate) mod answer;
 pub(crate) mod body;
 pub(crate) mod discovery;
+pub(crate) mod names;
+pub(crate) mod options;
 pub(crate) mod request;
 pub(crate) mod status;

@@ -81,7 +81,7 @@ fn restore_identity(config: &Value, merged: &mut Value) {
 
 fn apply_to(live: &Value, config: &Value, writer: &Writer<'_>, force: bool) -> Result<Value, Status> {
     let ty = writer.target.version.schema.cursor();
-    check(ty, config).map_err(|why| unfit(config, writer, &why))?;
+    check(ty, config).map_err(|why| unfit(config, writer.target, &why))?;
     let mut entries = managed::read(live);
     let mut live = Cow::Borrowed(live);
     meta_mut(live.to_mut()).remove("managedFields");
@@ -205,12 +205,12 @@ impl Apply<'_> {
     }
 }
 
-/// Refuses a configuration of another kind than that of its path, or without a kind.
-pub(crate) fn check_type(target: &Target, config: &Value) -> Result<(), Status> {
+/// Refuses a configuration of another kind than that of its path, without a kind, or unfit for its schema.
+pub(crate) fn check_config(target: &Target, config: &Value) -> Result<(), Status> {
     let text = |field: &str| config[field].as_str().unwrap_or_default();
     let (api_version, kind) = (text("apiVersion"), text("kind"));
     if api_version == target.version.api_version && kind == target.kind.kind {
-        return Ok(());
+        return check(target.version.schema.cursor(), config).map_err(|why| unfit(config, target, &why));
     }
     let why = format!("invalid object type: {}, Kind={kind}", slashed(api_version));
     Err(Status::bad_request(why))
@@ -222,13 +222,13 @@ fn slashed(api_version: &str) -> String {
     format!("{slash}{api_version}")
 }
 
-fn unfit(config: &Value, writer: &Writer<'_>, why: &str) -> Status {
+fn unfit(config: &Value, target: &Target, why: &str) -> Status {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let (namespace, name) = (
         text(&config["metadata"]["namespace"]),
         text(&config["metadata"]["name"]),
     );
-    let (api_version, kind) = (&writer.target.version.api_version, &writer.target.kind.kind);
+    let (api_version, kind) = (&target.version.api_version, &target.kind.kind);
     let api_version = slashed(api_version);
     let message = format!(
         "failed to create typed patch object ({namespace}/{name}; {api_version}, Kind={kind}): {why}"

@@ -28,7 +28,6 @@ impl PatchType {
             "application/merge-patch+json" => Ok(Self::Merge),
             "application/strategic-merge-patch+json" => Ok(Self::Strategic),
             "application/apply-patch+yaml" | "application/apply-patch+json" => Ok(Self::Apply),
-            // A real server names neither what it got nor what it takes.
             _ => Err(Status::unsupported_media_type("415: Unsupported Media Type").with_details(json!({}))),
         }
     }

@@ -37,6 +37,8 @@ pub(crate) struct Version {
     pub(crate) prefix: String,
     /// How its objects merge.
     pub(crate) schema: Schema,
+    /// Paths of the fields that selectors may name beside name and namespace, as in `.spec.color`.
+    pub(crate) selectable: Vec<String>,
 }
 
 /// The type of a version's objects.
@@ -131,6 +133,7 @@ impl Kind {
             api_version,
             prefix,
             schema,
+            selectable: Vec::new(),
         });
         self
     }
@@ -148,6 +151,18 @@ impl Kind {
 
     pub(crate) fn is_namespace(&self) -> bool {
         &*self.id == "namespaces"
+    }
+
+    /// Whether an update of an object that does not exist creates it.
+    pub(crate) fn is_made_by_update(&self) -> bool {
+        let group = self.group.as_str();
+        let core = matches!(&*self.plural, "endpoints" | "events" | "limitranges" | "services");
+        self.builtin
+            && (group.is_empty() && core
+                || matches!(
+                    group,
+                    "coordination.k8s.io" | "events.k8s.io" | "rbac.authorization.k8s.io"
+                ))
     }
 
     pub(crate) fn is_crd(&self) -> bool {
@@ -252,6 +267,9 @@ impl Registry {
             if version["served"] == true {
                 let status = version["subresources"]["status"].is_object();
                 kind = kind.with_version(version["name"].as_str()?, status, Schema::anything());
+                if let Some(added) = kind.versions.last_mut() {
+                    added.selectable = selectable_fields(version);
+                }
             }
         }
         // A real server keeps the built-in groups to itself.
@@ -270,6 +288,12 @@ impl Registry {
         Arc::make_mut(&mut self.0).insert(Arc::clone(&kind.id), Arc::clone(&kind));
         kind
     }
+}
+
+fn selectable_fields(version: &Value) -> Vec<String> {
+    let fields = version["selectableFields"].as_array().into_iter().flatten();
+    let paths = fields.filter_map(|field| field["jsonPath"].as_str());
+    paths.map(str::to_owned).collect()
 }
 
 /// Another version of a built-in kind would need a conversion.

@@ -10,3 +10,4 @@ pub(crate) mod operation;
 pub(crate) mod prepare;
 pub(crate) mod secret;
 pub(crate) mod tend;
+pub(crate) mod validate;

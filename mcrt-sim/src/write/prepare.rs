@@ -7,6 +7,7 @@ use crate::state::builtin;
 use crate::state::object::{field_mut, meta_mut, new_uid, now, object_mut};
 use crate::write::defaults;
 use crate::write::lifecycle;
+use crate::write::namespace;
 use crate::write::operation::{Target, WriteOptions};
 use crate::write::secret;
 
@@ -35,7 +36,8 @@ pub(crate) fn prepare_new(target: &Target, value: &mut Value) {
 /// What the server adds to a new object and nobody owns.
 pub(crate) fn complete_new(target: &Target, value: &mut Value) {
     if target.kind.is_namespace() {
-        object_mut(value).insert("spec".into(), json!({"finalizers": ["kubernetes"]}));
+        let spec = namespace::initial_spec(value);
+        object_mut(value).insert("spec".into(), spec);
         object_mut(value).insert("status".into(), json!({"phase": "Active"}));
     } else if &*target.kind.id == "pods" {
         defaults::pod_status(value);
