@@ -6,11 +6,9 @@ use http::HeaderValue;
 use serde_json::{Value, json};
 
 use crate::api::answer::{Answer, page_not_found};
-use crate::api::called::Names;
 use crate::api::openapi;
 use crate::api::request::RequestInfo;
 use crate::api::status::Status;
-use crate::api::table::definition;
 use crate::server::Inner;
 use crate::state::kinds::{Kind, Registry, Version};
 
@@ -66,7 +64,7 @@ fn find(server: &Inner, segments: &[&str]) -> Option<Value> {
         [] | [""] => Some(json!({"paths": paths(&registry)})),
         ["version"] => Some(version(&server.git_version())),
         ["api"] => Some(json!({"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []})),
-        ["api", version] => resources(server, &registry, "", version),
+        ["api", version] => resources(&registry, "", version),
         ["apis"] => {
             let groups: Vec<_> = groups(&registry)
                 .iter()
@@ -80,7 +78,7 @@ fn find(server: &Inner, segments: &[&str]) -> Option<Value> {
             value["apiVersion"] = "v1".into();
             value
         }),
-        ["apis", group, version] => resources(server, &registry, group, version),
+        ["apis", group, version] => resources(&registry, group, version),
         _ => None,
     }
 }
@@ -179,20 +177,14 @@ fn group(name: &str, versions: &[&str]) -> Value {
     json!({"name": name, "versions": versions, "preferredVersion": versions.first()})
 }
 
-/// The kinds of a group's version, with what they are called.
+/// The kinds of a group's version.
 fn served<'a>(
-    server: &Inner,
     registry: &'a Registry,
-    group: &str,
-    version: &str,
-) -> Vec<(&'a Kind, &'a Version, Names)> {
-    let kinds = registry.iter().filter(|kind| kind.group == group);
-    let found = kinds.filter_map(|kind| {
-        let version = kind.version(version)?;
-        let definition = (!kind.builtin).then(|| definition(server, &kind.id)).flatten();
-        Some((&**kind, version, Names::of(kind, definition.as_ref())))
-    });
-    found.collect()
+    group: &'a str,
+    version: &'a str,
+) -> impl Iterator<Item = (&'a Kind, &'a Version)> {
+    let kinds = registry.iter().filter(move |kind| kind.group == group);
+    kinds.filter_map(move |kind| Some((&**kind, kind.version(version)?)))
 }
 
 fn verbs(kind: &Kind) -> Vec<&'static str> {
@@ -200,24 +192,22 @@ fn verbs(kind: &Kind) -> Vec<&'static str> {
     VERBS.into_iter().filter(fits).collect()
 }
 
-fn resources(server: &Inner, registry: &Registry, group: &str, version: &str) -> Option<Value> {
-    let kinds = served(server, registry, group, version);
-    let api_version = kinds.first()?.1.api_version.clone();
-    let resources: Vec<_> = kinds
-        .iter()
-        .flat_map(|(kind, version, names)| resource(kind, version, names))
+fn resources(registry: &Registry, group: &str, version: &str) -> Option<Value> {
+    let api_version = served(registry, group, version).next()?.1.api_version.clone();
+    let resources: Vec<_> = served(registry, group, version)
+        .flat_map(|(kind, version)| resource(kind, version))
         .collect();
     Some(json!({
         "kind": "APIResourceList", "apiVersion": "v1", "groupVersion": api_version, "resources": resources,
     }))
 }
 
-fn resource(kind: &Kind, version: &Version, names: &Names) -> Vec<Value> {
+fn resource(kind: &Kind, version: &Version) -> Vec<Value> {
     let mut resource = json!({
-        "name": kind.plural, "singularName": names.singular, "namespaced": kind.namespaced,
+        "name": kind.plural, "singularName": kind.singular, "namespaced": kind.namespaced,
         "kind": kind.kind, "verbs": verbs(kind),
     });
-    add_names(&mut resource, names);
+    add_names(&mut resource, kind);
     let mut resources = vec![resource];
     if version.status {
         resources.push(json!({
@@ -228,8 +218,11 @@ fn resource(kind: &Kind, version: &Version, names: &Names) -> Vec<Value> {
     resources
 }
 
-fn add_names(resource: &mut Value, names: &Names) {
-    for (field, names) in [("shortNames", &names.short), ("categories", &names.categories)] {
+fn add_names(resource: &mut Value, kind: &Kind) {
+    for (field, names) in [
+        ("shortNames", &kind.short_names),
+        ("categories", &kind.categories),
+    ] {
         if !names.is_empty() {
             resource[field] = names.clone().into();
         }
@@ -240,10 +233,8 @@ fn add_names(resource: &mut Value, names: &Names) {
 fn aggregate(server: &Inner, core: bool) -> Value {
     let registry = server.store().registry.clone();
     let version = |group: &str, version: &str| {
-        let kinds = served(server, &registry, group, version);
-        let resources: Vec<_> = kinds
-            .iter()
-            .map(|(kind, version, names)| aggregated_resource(kind, version, names))
+        let resources: Vec<_> = served(&registry, group, version)
+            .map(|(kind, version)| aggregated_resource(kind, version))
             .collect();
         json!({"version": version, "resources": resources, "freshness": "Current"})
     };
@@ -262,13 +253,13 @@ fn aggregate(server: &Inner, core: bool) -> Value {
     })
 }
 
-fn aggregated_resource(kind: &Kind, version: &Version, names: &Names) -> Value {
+fn aggregated_resource(kind: &Kind, version: &Version) -> Value {
     let response = json!({"group": kind.group, "version": version.name, "kind": kind.kind});
     let mut resource = json!({
-        "resource": kind.plural, "responseKind": response, "singularResource": names.singular,
+        "resource": kind.plural, "responseKind": response, "singularResource": kind.singular,
         "scope": if kind.namespaced { "Namespaced" } else { "Cluster" }, "verbs": verbs(kind),
     });
-    add_names(&mut resource, names);
+    add_names(&mut resource, kind);
     if version.status {
         let status = json!({"subresource": "status", "responseKind": response, "verbs": STATUS_VERBS});
         resource["subresources"] = json!([status]);

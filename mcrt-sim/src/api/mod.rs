@@ -3,7 +3,6 @@
 pub(crate) mod accept;
 pub(crate) mod answer;
 pub(crate) mod body;
-pub(crate) mod called;
 pub(crate) mod discovery;
 pub(crate) mod names;
 pub(crate) mod openapi;
