@@ -45,7 +45,7 @@ async fn end(stream: &mut TcpStream) -> io::Result<usize> {
     within(async {
         loop {
             match stream.read(&mut [0; 1024]).await {
-                Ok(read @ 1..) => drop(read),
+                Ok(1..) => {}
                 ended => return ended,
             }
         }

@@ -44,6 +44,10 @@ impl Tokens {
 /// The name of whoever may do everything without having been given a name.
 const ADMIN: &str = "admin";
 
+fn administrator() -> User {
+    User::admin(ADMIN).group("system:masters")
+}
+
 impl Caller {
     /// The name that counters and faults know it by.
     pub(crate) fn name(&self) -> Arc<str> {
@@ -57,7 +61,7 @@ impl Caller {
     /// The user that it counts as.
     pub(crate) fn user(&self) -> Arc<User> {
         match self {
-            Self::Anybody => Arc::new(User::admin(ADMIN)),
+            Self::Anybody => Arc::new(administrator()),
             Self::Known(user) => Arc::clone(user),
             Self::Unknown => Arc::new(User::anonymous()),
         }
@@ -114,6 +118,6 @@ impl Server {
     pub fn set_token(&self, token: Option<String>) {
         let mut users = self.0.tokens.0.lock();
         users.clear();
-        users.extend(token.map(|token| (token, Arc::new(User::admin(ADMIN)))));
+        users.extend(token.map(|token| (token, Arc::new(administrator()))));
     }
 }
