@@ -74,7 +74,7 @@ impl Caller {
             Self::Unknown => Err(Status::unauthorized()),
             // Most are allowed by their own rules; the stored roles take a lock to read.
             Self::Known(user) if user.rules.iter().any(|rule| rule.allows(deed)) => Ok(()),
-            Self::Known(user) => Granted::to(user, &server.store())
+            Self::Known(user) => Granted::to(user, &deed.namespace, &server.store())
                 .allows(deed)
                 .map_err(|reason| refusal(&user.name, deed, &reason)),
         }

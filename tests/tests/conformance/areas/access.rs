@@ -317,7 +317,7 @@ async fn a_cluster_role_bound_in_a_namespace_holds_there_only(bed: &Bed) {
 async fn a_binding_without_its_role_is_told(bed: &Bed) {
     bind(bed, "Role", "absent", LIMITED).await;
     let expected = format!(
-        "{}: RBAC: role.{RBAC} \"absent\" not found",
+        "{}: rbac: RBAC: role.{RBAC} \"absent\" not found",
         refusal(bed, "list", "configmaps")
     );
     bed.eventually("the binding to be known", async || {
