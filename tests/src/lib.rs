@@ -1,6 +1,7 @@
 //! Harness of the tests: simulated fleets, real control planes as child processes, managers in the background, and
 //! waiting on conditions with deadlines.
 
+pub mod builtin_table;
 pub mod control_plane;
 pub mod logs;
 pub mod proxy;

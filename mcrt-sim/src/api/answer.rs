@@ -11,6 +11,7 @@ use crate::api::discovery;
 use crate::api::options::{delete_options, write_options};
 use crate::api::request::{RequestInfo, Verb};
 use crate::api::status::Status;
+use crate::merge::apply::check_config;
 use crate::merge::patch::PatchType;
 use crate::read::list;
 use crate::read::options::{ListOptions, parse_version};
@@ -211,6 +212,7 @@ fn patch(server: &Inner, target: &Target, info: &RequestInfo, body: &[u8]) -> Re
         let object = server.store().patch(target, &key, kind, &value, &options)?;
         return Ok(one(200, target, info, &object));
     }
+    check_config(target, &value)?;
     admit(target, info.namespace(), info.name(), &mut value)?;
     let applied = server
         .store()

@@ -100,7 +100,7 @@ fn resources(registry: &Registry, group: &str, version: &str) -> Option<Value> {
 
 fn resource(kind: &Kind, version: &Version) -> Vec<Value> {
     let mut resources = vec![json!({
-        "name": kind.plural, "singularName": kind.singular(), "namespaced": kind.namespaced,
+        "name": kind.plural, "singularName": kind.singular, "namespaced": kind.namespaced,
         "kind": kind.kind, "verbs": VERBS,
     })];
     if version.status {

@@ -66,8 +66,7 @@ impl WriteOptions {
     pub(crate) fn writer<'a>(&'a self, target: &'a Target) -> Writer<'a> {
         Writer {
             manager: &self.manager,
-            api_version: &target.version.api_version,
-            builtin: target.kind.builtin,
+            target,
             status: self.status,
         }
     }
@@ -109,7 +108,6 @@ impl Store {
         }
         prepare::prepare_new(target, &mut value);
         if !options.apply {
-            meta_mut(&mut value).remove("managedFields");
             managed::record_update(None, &mut value, &options.writer(target));
         }
         prepare::complete_new(target, &mut value);
@@ -160,11 +158,11 @@ impl Store {
         prepare::keep_server_fields(target, &before, &mut value, options);
         prepare::normalise(target, &mut value);
         validate::check_change(target, &before, &value)?;
-        if prepare::same_content(&before, &value, options.apply) {
-            return Ok(Arc::clone(old));
-        }
         if !options.apply {
             managed::record_update(Some(&before), &mut value, &options.writer(target));
+        }
+        if prepare::same_content(&before, &value) {
+            return Ok(Arc::clone(old));
         }
         if target.kind.generation && !options.status && prepare::desired_differs(target, &before, &value) {
             let generation = before["metadata"]["generation"].as_u64().unwrap_or_default() + 1;
