@@ -9,6 +9,7 @@ use serde_json::json;
 use crate::access::roles::Granted;
 use crate::access::rule::Deed;
 use crate::access::user::User;
+use crate::api::request::RequestInfo;
 use crate::api::status::Status;
 use crate::server::{Inner, Server};
 
@@ -68,16 +69,20 @@ impl Caller {
     }
 
     /// Whether it may do this, and the answer if not.
-    pub(crate) fn check(&self, server: &Inner, deed: &Deed) -> Result<(), Status> {
-        match self {
-            Self::Anybody => Ok(()),
-            Self::Unknown => Err(Status::unauthorized()),
-            // Most are allowed by their own rules; the stored roles take a lock to read.
-            Self::Known(user) if user.rules.iter().any(|rule| rule.allows(deed)) => Ok(()),
-            Self::Known(user) => Granted::to(user, &deed.namespace, &server.store())
-                .allows(deed)
-                .map_err(|reason| refusal(&user.name, deed, &reason)),
+    pub(crate) fn check(&self, server: &Inner, info: &RequestInfo) -> Result<(), Status> {
+        let user = match self {
+            Self::Anybody => return Ok(()),
+            Self::Unknown => return Err(Status::unauthorized()),
+            Self::Known(user) => user,
+        };
+        let deed = &Deed::of(info);
+        // Most are allowed by their own rules; the stored roles take a lock to read.
+        if user.rules.iter().any(|rule| rule.allows(deed)) {
+            return Ok(());
         }
+        Granted::to(user, &deed.namespace, &server.store())
+            .allows(deed)
+            .map_err(|reason| refusal(&user.name, deed, &reason))
     }
 }
 
