@@ -121,7 +121,7 @@ impl Server {
 }
 
 /// What a listener is told while it runs.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Control {
     sockets: Sockets,
     /// Counts up when all open connections are to break.
