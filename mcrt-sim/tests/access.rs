@@ -109,7 +109,7 @@ async fn stored_roles_allow_what_they_say_to_whom_they_are_bound() {
     assert_eq!(
         refused["message"],
         "configmaps is forbidden: User \"reader\" cannot list resource \"configmaps\" in API group \"\" in the \
-         namespace \"default\": RBAC: role.rbac.authorization.k8s.io \"own\" not found"
+         namespace \"default\": rbac: RBAC: role.rbac.authorization.k8s.io \"own\" not found"
     );
     server.create(role).unwrap();
     assert_eq!(code(&server, "t", "GET", &format!("{CONFIG_MAPS}/a")).await, 404);

@@ -45,7 +45,7 @@ async fn end(stream: &mut TcpStream) -> io::Result<usize> {
     within(async {
         loop {
             match stream.read(&mut [0; 1024]).await {
-                Ok(read @ 1..) => drop(read),
+                Ok(1..) => {}
                 ended => return ended,
             }
         }
@@ -196,4 +196,35 @@ async fn connections_are_reset_or_closed_at_their_time() {
     assert_eq!(server.counters().watches, 1);
     within(listener.shutdown()).await;
     assert_eq!(server.counters().open_connections, 0);
+}
+
+#[tokio::test]
+async fn through_the_sockets_of_a_server_that_is_cut_off_no_byte_passes() {
+    let server = Server::new("one");
+    let listener = server.listen().await.unwrap();
+    let mut stream = connect(&listener).await;
+    let watch = format!(
+        "GET {LIST}?watch=1&resourceVersion={} HTTP/1.1\r\nhost: a\r\n\r\n",
+        server.resource_version()
+    );
+    stream.write_all(watch.as_bytes()).await.unwrap();
+    eventually(|| server.counters().open_watches, |open| *open == 1).await;
+    let mut seen = String::new();
+    while !seen.contains("\r\n\r\n") {
+        seen.push(char::from(within(stream.read_u8()).await.unwrap()));
+    }
+    server.partition();
+    server.create(config_map_json("a", &json!({}))).unwrap();
+    let other = tokio::time::timeout(Duration::from_millis(100), list(&listener));
+    let (other, watched) = tokio::join!(
+        other,
+        tokio::time::timeout(Duration::from_millis(100), stream.read_u8())
+    );
+    assert!(other.is_err() && watched.is_err());
+    assert_eq!(server.counters().lists, 0, "not even the request has arrived");
+    server.heal();
+    while !seen.contains("ADDED") {
+        seen.push(char::from(within(stream.read_u8()).await.unwrap()));
+    }
+    assert_eq!(list(&listener).await, Some(200));
 }

@@ -47,6 +47,10 @@ fn review_of(server: &Inner, user: &User, body: &[u8], review: Review) -> Result
     Ok(Answer::Json(201, value.to_string().into_bytes()))
 }
 
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "a review like the others, which can fail"
+)]
 fn who(_: &Inner, user: &User, review: &mut Value) -> Result<(), Status> {
     review["kind"] = "SelfSubjectReview".into();
     review["apiVersion"] = "authentication.k8s.io/v1".into();
@@ -90,7 +94,8 @@ fn check(review: &Value) -> Result<(), Status> {
 }
 
 fn verdict(server: &Inner, user: &User, spec: &Value) -> Value {
-    match Granted::to(user, &server.store()).allows(&Deed::of_review(spec)) {
+    let deed = Deed::of_review(spec);
+    match Granted::to(user, &deed.namespace, &server.store()).allows(&deed) {
         Ok(()) => json!({"allowed": true}),
         Err(reason) if reason.is_empty() => json!({"allowed": false}),
         Err(reason) => json!({"allowed": false, "reason": reason}),
@@ -101,7 +106,7 @@ fn what_may_i(server: &Inner, user: &User, review: &mut Value) -> Result<(), Sta
     let Some(namespace) = review["spec"]["namespace"].as_str().filter(|it| !it.is_empty()) else {
         return Err(Status::bad_request("no namespace on request"));
     };
-    let granted = Granted::to(user, &server.store());
+    let granted = Granted::to(user, namespace, &server.store());
     let here = |rule: &&Rule| rule.namespace.as_deref().is_none_or(|within| within == namespace);
     let rules: Vec<_> = granted.rules.iter().filter(here).collect();
     let about = |rules: &[&Rule], paths: bool| {

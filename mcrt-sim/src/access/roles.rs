@@ -24,19 +24,18 @@ pub(crate) struct Granted {
 }
 
 impl Granted {
-    /// All that a user has been granted.
-    pub(crate) fn to(user: &User, store: &Store) -> Self {
+    /// All that a user has been granted in a namespace, or outside of all where none is named.
+    pub(crate) fn to(user: &User, namespace: &str, store: &Store) -> Self {
         let mut granted = Self {
             rules: user.rules.clone(),
             ..Self::default()
         };
         granted.rules.extend(of_all(user));
-        for binding in bodies(store, CLUSTER_ROLE_BINDINGS) {
+        for binding in bodies(store, CLUSTER_ROLE_BINDINGS, None) {
             granted.add(user, store, &binding, None);
         }
-        for binding in bodies(store, ROLE_BINDINGS) {
-            let namespace = binding["metadata"]["namespace"].as_str();
-            granted.add(user, store, &binding, namespace);
+        for binding in bodies(store, ROLE_BINDINGS, Some(namespace)) {
+            granted.add(user, store, &binding, Some(namespace));
         }
         granted
     }
@@ -48,8 +47,8 @@ impl Granted {
         }
         Err(match self.missing.as_slice() {
             [] => String::new(),
-            [one] => format!("RBAC: {one}"),
-            all => format!("RBAC: [{}]", all.join(", ")),
+            [one] => format!("rbac: RBAC: {one}"),
+            all => format!("rbac: RBAC: [{}]", all.join(", ")),
         })
     }
 
@@ -105,12 +104,9 @@ fn is(user: &User, subject: &Value) -> bool {
     }
 }
 
-fn bodies(store: &Store, kind: &str) -> Vec<Value> {
-    store
-        .in_namespace(kind, None)
-        .iter()
-        .map(|object| read(object))
-        .collect()
+fn bodies(store: &Store, kind: &str, namespace: Option<&str>) -> Vec<Value> {
+    let objects = store.in_namespace(kind, namespace);
+    objects.iter().map(|object| read(object)).collect()
 }
 
 fn body(store: &Store, kind: &str, namespace: &str, name: &str) -> Option<Value> {

@@ -9,6 +9,7 @@ use serde_json::json;
 use crate::access::roles::Granted;
 use crate::access::rule::Deed;
 use crate::access::user::User;
+use crate::api::request::RequestInfo;
 use crate::api::status::Status;
 use crate::server::{Inner, Server};
 
@@ -44,6 +45,10 @@ impl Tokens {
 /// The name of whoever may do everything without having been given a name.
 const ADMIN: &str = "admin";
 
+fn administrator() -> User {
+    User::admin(ADMIN).group("system:masters")
+}
+
 impl Caller {
     /// The name that counters and faults know it by.
     pub(crate) fn name(&self) -> Arc<str> {
@@ -57,23 +62,27 @@ impl Caller {
     /// The user that it counts as.
     pub(crate) fn user(&self) -> Arc<User> {
         match self {
-            Self::Anybody => Arc::new(User::admin(ADMIN)),
+            Self::Anybody => Arc::new(administrator()),
             Self::Known(user) => Arc::clone(user),
             Self::Unknown => Arc::new(User::anonymous()),
         }
     }
 
     /// Whether it may do this, and the answer if not.
-    pub(crate) fn check(&self, server: &Inner, deed: &Deed) -> Result<(), Status> {
-        match self {
-            Self::Anybody => Ok(()),
-            Self::Unknown => Err(Status::unauthorized()),
-            // Most are allowed by their own rules; the stored roles take a lock to read.
-            Self::Known(user) if user.rules.iter().any(|rule| rule.allows(deed)) => Ok(()),
-            Self::Known(user) => Granted::to(user, &server.store())
-                .allows(deed)
-                .map_err(|reason| refusal(&user.name, deed, &reason)),
+    pub(crate) fn check(&self, server: &Inner, info: &RequestInfo) -> Result<(), Status> {
+        let user = match self {
+            Self::Anybody => return Ok(()),
+            Self::Unknown => return Err(Status::unauthorized()),
+            Self::Known(user) => user,
+        };
+        let deed = &Deed::of(info);
+        // Most are allowed by their own rules; the stored roles take a lock to read.
+        if user.rules.iter().any(|rule| rule.allows(deed)) {
+            return Ok(());
         }
+        Granted::to(user, &deed.namespace, &server.store())
+            .allows(deed)
+            .map_err(|reason| refusal(&user.name, deed, &reason))
     }
 }
 
@@ -114,6 +123,6 @@ impl Server {
     pub fn set_token(&self, token: Option<String>) {
         let mut users = self.0.tokens.0.lock();
         users.clear();
-        users.extend(token.map(|token| (token, Arc::new(User::admin(ADMIN)))));
+        users.extend(token.map(|token| (token, Arc::new(administrator()))));
     }
 }

@@ -217,18 +217,18 @@ impl Port {
             match TcpListener::bind(self.listen.addr).await {
                 Ok(again) => *socket = Some(again),
                 Err(error) => {
-                    tracing::warn!(addr = %self.listen.addr, %error, "the port cannot be opened again")
+                    tracing::warn!(addr = %self.listen.addr, %error, "the port cannot be opened again");
                 }
             }
         }
     }
 
     fn take(&mut self, stream: TcpStream) {
-        let socket = Socket::new(stream);
+        let socket = Socket::new(stream, Arc::clone(&self.server.0.gate));
         let control = *self.control.borrow();
         let server = self.server.clone();
         let counted = server.0.counting.connect();
-        let served = {
+        let life = {
             let (socket, listen) = (socket.clone(), Arc::clone(&self.listen));
             async move {
                 match control.sockets {
@@ -252,7 +252,7 @@ impl Port {
                         socket.break_off();
                     }
                 }
-                () = served => {}
+                () = life => {}
             }
         });
     }

@@ -14,7 +14,6 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use tower::BoxError;
 
 use crate::access::reviews;
-use crate::access::rule::Deed;
 use crate::api::answer::{self, Answer};
 use crate::api::body::{Body, Guards};
 use crate::api::request::{RequestInfo, Verb};
@@ -89,7 +88,7 @@ where
     if effects.replay > 0 && info.verb() == Verb::Watch {
         info.start_earlier(effects.replay);
     }
-    if let Err(status) = caller.check(&server.0, &Deed::of(&info)) {
+    if let Err(status) = caller.check(&server.0, &info) {
         server.0.counting.refuse(status.code());
         return Ok(refuse(&status, guards));
     }

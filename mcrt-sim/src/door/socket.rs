@@ -1,4 +1,4 @@
-//! A TCP socket that can still be broken while somebody else reads and writes it.
+//! A TCP socket that can still be broken while somebody else reads and writes it, and that a partition cuts off.
 
 use std::io;
 use std::pin::Pin;
@@ -8,20 +8,29 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
+use crate::faults::gate::Gate;
+
 /// Clones share the socket; it closes with the last.
 #[derive(Clone)]
-pub(crate) struct Socket(Arc<TcpStream>);
+pub(crate) struct Socket {
+    stream: Arc<TcpStream>,
+    /// While it is closed not a byte passes, of pings and handshakes neither.
+    gate: Arc<Gate>,
+}
 
 impl Socket {
-    pub(crate) fn new(stream: TcpStream) -> Self {
+    pub(crate) fn new(stream: TcpStream, gate: Arc<Gate>) -> Self {
         // Events are small and wanted at once. Without it they come later, which breaks nothing.
         let _ = stream.set_nodelay(true);
-        Self(Arc::new(stream))
+        Self {
+            stream: Arc::new(stream),
+            gate,
+        }
     }
 
     /// Lets the peer see a broken connection (RST) rather than an ended one, once the last clone is dropped.
     pub(crate) fn break_off(&self) {
-        if let Err(error) = self.0.set_zero_linger() {
+        if let Err(error) = self.stream.set_zero_linger() {
             tracing::debug!(%error, "a connection could not be reset; it is closed instead");
         }
     }
@@ -29,9 +38,10 @@ impl Socket {
 
 impl AsyncRead for Socket {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        ready!(self.gate.poll(cx));
         loop {
-            ready!(self.0.poll_read_ready(cx))?;
-            match self.0.try_read(buf.initialize_unfilled()) {
+            ready!(self.stream.poll_read_ready(cx))?;
+            match self.stream.try_read(buf.initialize_unfilled()) {
                 Ok(read) => {
                     buf.advance(read);
                     return Poll::Ready(Ok(()));
@@ -45,9 +55,10 @@ impl AsyncRead for Socket {
 
 impl AsyncWrite for Socket {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        ready!(self.gate.poll(cx));
         loop {
-            ready!(self.0.poll_write_ready(cx))?;
-            match self.0.try_write(buf) {
+            ready!(self.stream.poll_write_ready(cx))?;
+            match self.stream.try_write(buf) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 done => return Poll::Ready(done),
             }
@@ -59,9 +70,10 @@ impl AsyncWrite for Socket {
         cx: &mut Context<'_>,
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        ready!(self.gate.poll(cx));
         loop {
-            ready!(self.0.poll_write_ready(cx))?;
-            match self.0.try_write_vectored(bufs) {
+            ready!(self.stream.poll_write_ready(cx))?;
+            match self.stream.try_write_vectored(bufs) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 done => return Poll::Ready(done),
             }

@@ -19,7 +19,7 @@ pub(crate) struct Arguments {
     /// named like a cluster in that cluster only
     #[arg(long, value_name = "DIR")]
     pub(crate) load: Option<PathBuf>,
-    /// Creates, changes and deletes ConfigMaps in all clusters, so many a second
+    /// Creates, changes and deletes config maps in all clusters, so many a second
     #[arg(long, value_name = "RATE", num_args = 0..=1, default_missing_value = "1")]
     pub(crate) churn: Option<f64>,
     /// What the churn does is drawn by this seed

@@ -1,4 +1,4 @@
-//! Life in the fleet: ConfigMaps that come, change and go.
+//! Life in the fleet: `ConfigMaps` that come, change and go.
 
 use std::time::Duration;
 

@@ -7,7 +7,7 @@ use mcrt_sim::{Authority, Fleet, Listen, Listener, Server, User};
 use crate::arguments::Arguments;
 use crate::churn::churn;
 use crate::kubeconfig::{self, Way};
-use crate::load;
+use crate::load::{self, Loaded};
 
 /// A cluster that is being served.
 struct Served {
@@ -17,11 +17,10 @@ struct Served {
 }
 
 pub(crate) async fn run(arguments: Arguments) -> Result<(), String> {
-    let authority = match arguments.plain {
-        true => None,
-        false => Some(
-            Authority::new("mcrt-sim").map_err(|error| format!("failed to make a certificate: {error}"))?,
-        ),
+    let authority = if arguments.plain {
+        None
+    } else {
+        Some(Authority::new("mcrt-sim").map_err(|error| format!("failed to make a certificate: {error}"))?)
     };
     let served = start(&arguments, authority.as_ref()).await?;
     if let Some(path) = &arguments.kubeconfig {
@@ -52,21 +51,9 @@ async fn start(arguments: &Arguments, authority: Option<&Authority>) -> Result<V
         None => Vec::new(),
     };
     let fleet = Fleet::new();
-    let mut served = Vec::new();
+    let mut all = Vec::new();
     for number in 0..arguments.clusters {
-        let server = Server::new(&format!("cluster-{}", u32::from(number) + 1));
-        server.set_latency(arguments.latency);
-        if let Some(version) = &arguments.kubernetes {
-            server.set_version(version.as_str());
-        }
-        load::put(&server, &common)?;
-        let own = arguments
-            .load
-            .as_ref()
-            .map(|directory| directory.join(server.name()));
-        if let Some(own) = own.filter(|own| own.is_dir()) {
-            load::put(&server, &load::read(&own)?)?;
-        }
+        let server = prepare(arguments, number, &common)?;
         // As random as a UID is, which is what it is made of; the server listens on this machine only.
         let token = Server::new("token").uid();
         server.add_token(&token, User::admin("admin").group("system:masters"));
@@ -76,14 +63,31 @@ async fn start(arguments: &Arguments, authority: Option<&Authority>) -> Result<V
             url: listener.url().to_owned(),
             token,
         };
-        let server = fleet.add(server);
-        served.push(Served {
-            server,
+        all.push(Served {
+            server: fleet.add(server),
             listener,
             way,
         });
     }
-    Ok(served)
+    Ok(all)
+}
+
+/// A cluster with all that is to be in it, before anybody sees it.
+fn prepare(arguments: &Arguments, number: u16, common: &[Loaded]) -> Result<Server, String> {
+    let server = Server::new(&format!("cluster-{}", u32::from(number) + 1));
+    server.set_latency(arguments.latency);
+    if let Some(version) = &arguments.kubernetes {
+        server.set_version(version.as_str());
+    }
+    load::put(&server, common)?;
+    let own = arguments
+        .load
+        .as_ref()
+        .map(|directory| directory.join(server.name()));
+    if let Some(own) = own.filter(|own| own.is_dir()) {
+        load::put(&server, &load::read(&own)?)?;
+    }
+    Ok(server)
 }
 
 async fn listen(

@@ -1,175 +1,182 @@
-//! Answers that carry metadata alone.
+//! What names, labels, annotations, finalizers and owners may be.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::bed::{Bed, MERGE_PATCH, config_map, secret};
+use crate::bed::{Bed, config_map};
 
 behaviours![
-    a_form_of_an_unknown_version_is_not_acceptable,
-    a_list_of_metadata_is_asked_for_as_a_list,
-    a_patch_answers_with_metadata_alone,
-    a_second_choice_is_taken_where_the_first_is_unknown,
-    a_watch_of_metadata_ends_its_initial_events_with_a_bookmark,
-    a_watch_tells_metadata_alone,
-    metadata_alone_is_given_on_request,
-    nothing_is_written_for_a_caller_that_takes_no_answer,
-    pages_of_metadata_continue,
-    the_metadata_is_that_of_the_object,
+    names_are_subdomains,
+    prefixes_of_generated_names_are_checked_as_well,
+    labels_are_checked,
+    annotations_are_checked_in_any_case_and_for_their_size,
+    finalizers_of_core_kinds_have_a_domain,
+    owners_are_named_in_full,
+    several_mistakes_are_told_together,
+    changes_of_metadata_are_checked_as_well,
+    keys_of_data_are_checked,
 ];
 
-const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
-const LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
-
-async fn metadata_alone_is_given_on_request(bed: &Bed) {
-    bed.create("configmaps", config_map("a")).await;
-    let path = bed.object("configmaps", "a");
-    let found = bed.get(path).accept(METADATA).await.expect(200);
-    assert_eq!(found["kind"], "PartialObjectMetadata");
-    assert_eq!(found["apiVersion"], "meta.k8s.io/v1");
-    assert_eq!(found["metadata"]["name"], "a");
-    assert_eq!(found.get("data"), None);
-}
-
-async fn the_metadata_is_that_of_the_object(bed: &Bed) {
-    let mut labelled = config_map("a");
-    labelled["metadata"]["labels"] = json!({"app": "x"});
-    labelled["metadata"]["annotations"] = json!({"note": "y"});
-    let created = bed.create("configmaps", labelled).await;
-    let found = bed
-        .get(bed.object("configmaps", "a"))
-        .accept(METADATA)
+/// The causes for which an object with this metadata is refused, as in `field: message`.
+async fn causes(bed: &Bed, metadata: Value) -> Vec<String> {
+    let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata});
+    let status = bed
+        .post(bed.collection("configmaps"), object)
         .await
-        .expect(200);
-    assert_eq!(found["metadata"], created["metadata"]);
+        .refused(422, "Invalid");
+    let causes = status["details"]["causes"].as_array().into_iter().flatten();
+    let text = |cause: &Value, field: &str| cause[field].as_str().unwrap_or_default().to_owned();
+    causes
+        .map(|cause| format!("{}: {}", text(cause, "field"), text(cause, "message")))
+        .collect()
 }
 
-async fn a_list_of_metadata_is_asked_for_as_a_list(bed: &Bed) {
-    bed.create("secrets", secret("a")).await;
-    let path = bed.collection("secrets");
-    let list = bed.get(path.as_str()).accept(LIST).await.expect(200);
-    assert_eq!(
-        (&list["kind"], &list["apiVersion"]),
-        (&"PartialObjectMetadataList".into(), &"meta.k8s.io/v1".into())
-    );
-    let item = &list["items"][0];
-    assert_eq!(
-        (&item["kind"], &item["metadata"]["name"]),
-        (&"PartialObjectMetadata".into(), &"a".into())
-    );
-    assert_eq!(item.get("data"), None);
-    bed.get(path.as_str())
-        .accept(METADATA)
-        .await
-        .refused(406, "NotAcceptable");
-    let one = bed.get(bed.object("secrets", "a")).accept(LIST).await;
-    one.refused(406, "NotAcceptable");
+#[track_caller]
+fn assert_starts(causes: &[String], starts: &[&str]) {
+    let fits = causes.len() == starts.len()
+        && causes
+            .iter()
+            .zip(starts)
+            .all(|(cause, start)| cause.starts_with(start));
+    assert!(fits, "expected {starts:?}, found {causes:?}");
 }
 
-async fn pages_of_metadata_continue(bed: &Bed) {
-    for name in ["a", "b"] {
-        bed.create("secrets", secret(name)).await;
+async fn names_are_subdomains(bed: &Bed) {
+    assert_eq!(
+        causes(bed, json!({})).await,
+        ["metadata.name: Required value: name or generateName is required"]
+    );
+    for name in ["Upper", "under_score", "a..b", "-a", "a-", "a/b", ".a"] {
+        let why =
+            format!("metadata.name: Invalid value: \"{name}\": a lowercase RFC 1123 subdomain must consist");
+        assert_starts(&causes(bed, json!({"name": name})).await, &[&why]);
     }
-    let path = bed.collection("secrets");
-    let first = bed
-        .get(path.as_str())
-        .query("limit", 1)
-        .accept(LIST)
-        .await
-        .expect(200);
-    let token = first["metadata"]["continue"].as_str().unwrap();
-    let last = bed
-        .get(path)
-        .query("continue", token)
-        .accept(LIST)
-        .await
-        .expect(200);
-    assert_eq!(last["items"][0]["metadata"]["name"], "b");
-}
-
-async fn a_patch_answers_with_metadata_alone(bed: &Bed) {
-    bed.create("configmaps", config_map("a")).await;
-    let change = json!({"data": {"key": "new"}});
-    let path = bed.object("configmaps", "a");
-    let patched = bed
-        .patch(path, MERGE_PATCH, change)
-        .accept(METADATA)
-        .await
-        .expect(200);
-    assert_eq!(
-        (&patched["kind"], patched.get("data")),
-        (&"PartialObjectMetadata".into(), None)
-    );
-    assert_eq!(bed.read("configmaps", "a").await["data"]["key"], "new");
-}
-
-async fn a_watch_tells_metadata_alone(bed: &Bed) {
-    bed.create("secrets", secret("a")).await;
-    let watch = bed
-        .get(bed.collection("secrets"))
-        .query("watch", 1)
-        .accept(METADATA);
-    let mut watch = watch.follow().await;
-    let added = watch.next_of("ADDED").await;
-    assert_eq!(
-        (&added["kind"], &added["metadata"]["name"]),
-        (&"PartialObjectMetadata".into(), &"a".into())
-    );
-    assert_eq!(added.get("data"), None);
-    bed.delete(bed.object("secrets", "a")).await.expect(200);
-    assert_eq!(watch.next_of("DELETED").await["kind"], "PartialObjectMetadata");
-}
-
-async fn a_watch_of_metadata_ends_its_initial_events_with_a_bookmark(bed: &Bed) {
-    bed.create("secrets", secret("a")).await;
-    let watch = bed
-        .get(bed.collection("secrets"))
-        .query("watch", 1)
-        .accept(METADATA);
-    let watch = watch
-        .query("sendInitialEvents", true)
-        .query("resourceVersionMatch", "NotOlderThan");
-    let mut watch = watch.query("allowWatchBookmarks", true).follow().await;
-    watch.next_of("ADDED").await;
-    let bookmark = watch.next_of("BOOKMARK").await;
-    assert_eq!(bookmark["kind"], "PartialObjectMetadata");
-    assert_eq!(
-        bookmark["metadata"]["annotations"]["k8s.io/initial-events-end"],
-        "true"
+    let long = causes(bed, json!({"name": "a".repeat(254)})).await;
+    assert!(
+        long[0].ends_with("must be no more than 253 characters"),
+        "{long:?}"
     );
 }
 
-async fn a_form_of_an_unknown_version_is_not_acceptable(bed: &Bed) {
-    bed.create("configmaps", config_map("a")).await;
-    let unknown = [
-        "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v2",
-        "application/json;as=PartialObjectMetadata",
-        "application/json;as=Nonsense;g=meta.k8s.io;v=v1",
-        "application/*",
-        "text/html",
-    ];
-    for accept in unknown {
-        let answer = bed.get(bed.object("configmaps", "a")).accept(accept).await;
-        answer.refused(406, "NotAcceptable");
-    }
+async fn prefixes_of_generated_names_are_checked_as_well(bed: &Bed) {
+    let causes = causes(bed, json!({"generateName": "Up-"})).await;
+    assert_starts(
+        &causes,
+        &[
+            "metadata.generateName: Invalid value: \"Up-\"",
+            "metadata.name: Invalid value: \"Up-",
+        ],
+    );
 }
 
-async fn a_second_choice_is_taken_where_the_first_is_unknown(bed: &Bed) {
-    bed.create("configmaps", config_map("a")).await;
-    let path = bed.object("configmaps", "a");
-    let accept = format!("application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v9,{METADATA}");
-    let found = bed.get(path.as_str()).accept(&accept).await.expect(200);
-    assert_eq!(found["kind"], "PartialObjectMetadata");
-    let found = bed.get(path).accept("text/html, */*;q=0.1").await.expect(200);
-    assert_eq!(found["kind"], "ConfigMap");
+async fn labels_are_checked(bed: &Bed) {
+    let key = causes(bed, json!({"name": "a", "labels": {"-a": "b"}})).await;
+    assert_starts(
+        &key,
+        &["metadata.labels: Invalid value: \"-a\": name part must consist of"],
+    );
+    let prefix = causes(bed, json!({"name": "a", "labels": {"UPPER.com/a": "b"}})).await;
+    assert_starts(
+        &prefix,
+        &["metadata.labels: Invalid value: \"UPPER.com/a\": prefix part a lowercase RFC 1123"],
+    );
+    let value = causes(bed, json!({"name": "a", "labels": {"a": "b b"}})).await;
+    assert_starts(
+        &value,
+        &["metadata.labels: Invalid value: \"b b\": a valid label must be an empty string or"],
+    );
+    let long = causes(bed, json!({"name": "a", "labels": {"a": "b".repeat(64)}})).await;
+    assert!(long[0].ends_with("must be no more than 63 bytes"), "{long:?}");
 }
 
-async fn nothing_is_written_for_a_caller_that_takes_no_answer(bed: &Bed) {
-    let refused = bed
-        .post(bed.collection("configmaps"), config_map("a"))
-        .accept("text/html")
-        .await;
-    refused.refused(406, "NotAcceptable");
-    bed.get(bed.object("configmaps", "a"))
+async fn annotations_are_checked_in_any_case_and_for_their_size(bed: &Bed) {
+    let key = causes(bed, json!({"name": "a", "annotations": {"a b": "c"}})).await;
+    assert_starts(
+        &key,
+        &["metadata.annotations: Invalid value: \"a b\": name part must consist of"],
+    );
+    let large = causes(
+        bed,
+        json!({"name": "a", "annotations": {"a": "b".repeat(270_000)}}),
+    )
+    .await;
+    assert_eq!(
+        large,
+        ["metadata.annotations: Too long: may not be more than 262144 bytes"]
+    );
+    let mut fine = config_map("fine");
+    fine["metadata"]["annotations"] = json!({"UPPER.com/A": "any text, even this one"});
+    bed.create("configmaps", fine).await;
+}
+
+async fn finalizers_of_core_kinds_have_a_domain(bed: &Bed) {
+    let plain = causes(bed, json!({"name": "a", "finalizers": ["hold"]})).await;
+    let why = "metadata.finalizers[0]: Invalid value: \"hold\": name is neither a standard finalizer name nor is it \
+               fully qualified";
+    assert_eq!(plain, [why]);
+    let odd = causes(bed, json!({"name": "a", "finalizers": ["a b"]})).await;
+    assert_starts(
+        &odd,
+        &[
+            "metadata.finalizers: Invalid value: \"a b\"",
+            "metadata.finalizers[0]: Invalid value: \"a b\"",
+        ],
+    );
+}
+
+async fn owners_are_named_in_full(bed: &Bed) {
+    let empty = causes(bed, json!({"name": "a", "ownerReferences": [{}]})).await;
+    let required =
+        |field: &str| format!("metadata.ownerReferences[0].{field}: Required value: must not be empty");
+    assert_eq!(empty, ["apiVersion", "kind", "name", "uid"].map(required));
+    let event = json!({"apiVersion": "v1", "kind": "Event", "name": "a", "uid": "1"});
+    let event = causes(bed, json!({"name": "a", "ownerReferences": [event]})).await;
+    assert!(
+        event[0].ends_with("/v1, Kind=Event is disallowed from being an owner"),
+        "{event:?}"
+    );
+    let owner = |name: &str| json!({"apiVersion": "v1", "kind": "Secret", "name": name, "uid": name, "controller": true});
+    let both = causes(
+        bed,
+        json!({"name": "a", "ownerReferences": [owner("a"), owner("b")]}),
+    )
+    .await;
+    assert_starts(&both, &["metadata.ownerReferences: Invalid value: "]);
+    assert!(
+        both[0].contains("Only one reference can have Controller set to true"),
+        "{both:?}"
+    );
+}
+
+async fn several_mistakes_are_told_together(bed: &Bed) {
+    let object = json!({"metadata": {"name": "A", "labels": {"a": "-"}}});
+    let status = bed
+        .post(bed.collection("configmaps"), object)
         .await
-        .refused(404, "NotFound");
+        .refused(422, "Invalid");
+    assert_eq!(status["details"]["causes"].as_array().map(Vec::len), Some(2));
+    let message = status["message"].as_str().unwrap();
+    assert!(
+        message.starts_with("ConfigMap \"A\" is invalid: [metadata.name: Invalid value"),
+        "{message}"
+    );
+}
+
+async fn changes_of_metadata_are_checked_as_well(bed: &Bed) {
+    let mut object = bed.create("configmaps", config_map("a")).await;
+    object["metadata"]["labels"] = json!({"a": "b b"});
+    let status = bed
+        .put(bed.object("configmaps", "a"), object)
+        .await
+        .refused(422, "Invalid");
+    assert_eq!(status["details"]["causes"][0]["field"], "metadata.labels");
+}
+
+async fn keys_of_data_are_checked(bed: &Bed) {
+    let mut object = config_map("a");
+    object["data"] = json!({"a b": "c"});
+    let status = bed
+        .post(bed.collection("configmaps"), object)
+        .await
+        .refused(422, "Invalid");
+    assert_eq!(status["details"]["causes"][0]["field"], "data[a b]");
 }
