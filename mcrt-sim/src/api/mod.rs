@@ -2,8 +2,10 @@
 
 pub(crate) mod answer;
 pub(crate) mod body;
+pub(crate) mod cause;
 pub(crate) mod discovery;
 pub(crate) mod names;
 pub(crate) mod options;
 pub(crate) mod request;
 pub(crate) mod status;
+pub(crate) mod writes;
