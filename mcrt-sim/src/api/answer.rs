@@ -5,11 +5,14 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::Stream;
+use http::HeaderValue;
 use serde_json::Value;
 
+use crate::api::accept::Form;
 use crate::api::discovery;
 use crate::api::request::{RequestInfo, Verb};
 use crate::api::status::Status;
+use crate::api::table::Table;
 use crate::api::writes;
 use crate::read::list;
 use crate::read::options::parse_version;
@@ -23,6 +26,8 @@ use crate::write::tend::tend;
 /// A successful answer.
 pub(crate) enum Answer {
     Json(u16, Vec<u8>),
+    /// JSON under a media type of its own.
+    Typed(HeaderValue, Vec<u8>),
     Text(u16, String),
     Events(Pin<Box<dyn Stream<Item = Bytes> + Send>>),
 }
@@ -53,6 +58,18 @@ fn carry_out(server: &Arc<Inner>, info: &RequestInfo, body: &[u8]) -> Result<Ans
         Err(None) => return Ok(page_not_found()),
         Err(Some(status)) => return Err(status),
     };
+    info.form().check()?;
+    info.form().check_list(info.verb() == Verb::List)?;
+    let is_table = info.form() == Form::Table;
+    let table = is_table.then(|| Table::new(server, &target, info)).transpose()?;
+    let answer = operate(server, target, info, body)?;
+    Ok(match table {
+        Some(table) => table.show(answer),
+        None => answer,
+    })
+}
+
+fn operate(server: &Arc<Inner>, target: Target, info: &RequestInfo, body: &[u8]) -> Result<Answer, Status> {
     if info.subresource() == Some("scale") {
         return writes::scale(server, &target, info, body);
     }

@@ -263,6 +263,11 @@ impl Registry {
             names["plural"].as_str()?,
             namespaced,
         );
+        if let Some(singular) = names["singular"].as_str().filter(|name| !name.is_empty()) {
+            singular.clone_into(&mut kind.singular);
+        }
+        kind.short_names = texts(&names["shortNames"]);
+        kind.categories = texts(&names["categories"]);
         for version in spec["versions"].as_array()? {
             if version["served"] == true {
                 let status = version["subresources"]["status"].is_object();
@@ -288,6 +293,11 @@ impl Registry {
         Arc::make_mut(&mut self.0).insert(Arc::clone(&kind.id), Arc::clone(&kind));
         kind
     }
+}
+
+fn texts(list: &Value) -> Vec<String> {
+    let texts = list.as_array().into_iter().flatten();
+    texts.filter_map(|text| Some(text.as_str()?.to_owned())).collect()
 }
 
 fn selectable_fields(version: &Value) -> Vec<String> {
