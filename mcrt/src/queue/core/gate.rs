@@ -129,7 +129,12 @@ impl<O> Gate<O> {
         self.core.lane_counters(lane)
     }
 
+    #[inline]
     fn settle(&mut self) -> Wakes {
+        if self.waiters.is_empty() {
+            // Under load nobody waits: that is not to cost a call.
+            return Wakes::default();
+        }
         self.waiters
             .settle(self.core.available(), || self.core.next_due())
     }

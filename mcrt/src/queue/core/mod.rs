@@ -203,6 +203,6 @@ impl<O> Core<O> {
     /// Whether a record belongs to an ended lane.
     fn is_doomed(&self, i: u32) -> bool {
         let record = &self.slab[i];
-        self.lanes.at(record.target).ended || self.lanes.at(record.home).ended
+        self.lanes.has_ended(record.target) || self.lanes.has_ended(record.home)
     }
 }
