@@ -36,8 +36,12 @@ use self::wait::{Idle, Pop};
 pub use self::core::{Backoff, Lane, LaneCounters, Outcome, Priority, Purged, QueueCounters, QueueSettings};
 pub use self::item::Item;
 
-/// Keys removed or added in one hold of the lock.
+/// Keys removed in one hold of the lock.
 const BATCH: usize = 4096;
+
+/// Keys added in one hold of the lock: as long as it takes to hash as many, so that half the time of a storm of adds
+/// is left to those who take items.
+const ADDED: usize = 32;
 
 /// The queue of one controller; clones share it.
 pub struct FairQueue<O> {
@@ -46,6 +50,9 @@ pub struct FairQueue<O> {
 
 struct Shared<O> {
     gate: Mutex<Gate<O>>,
+    /// Who adds many keys waits here for the others who do: at the gate there is one of them at most, so that those
+    /// who take items always come to their turn.
+    adders: Mutex<()>,
     hasher: ahash::RandomState,
     /// Time zero of the core.
     base: Instant,
@@ -72,6 +79,16 @@ impl<O> Shared<O> {
     }
 }
 
+impl<O: Eq> Shared<O> {
+    fn add_some(&self, some: &mut [Addition<O>], priority: Priority) {
+        let now = self.now();
+        let turn = self.adders.lock();
+        let wakes = self.gate.lock().add(now, some, priority, None);
+        drop(turn);
+        wakes.wake();
+    }
+}
+
 impl<O> FairQueue<O>
 where
     O: Clone + Eq + Hash + Send + Sync + 'static,
@@ -80,6 +97,7 @@ where
     pub fn new(settings: QueueSettings) -> Self {
         let shared = Shared {
             gate: Mutex::new(Gate::new(settings)),
+            adders: Mutex::new(()),
             hasher: ahash::RandomState::new(),
             base: Instant::now(),
         };
@@ -144,15 +162,18 @@ where
 
     /// Adds many keys under one lock, such as a page of a list.
     pub fn add_all(&self, keys: impl IntoIterator<Item = (Lane, Lane, O)>, priority: Priority) {
-        let mut keys = keys.into_iter().peekable();
-        while keys.peek().is_some() {
-            let some = keys.by_ref().take(BATCH);
-            let mut batch: Vec<_> = some
-                .map(|(home, target, object)| self.addition(home, target, object))
-                .collect();
-            let now = self.shared.now();
-            let wakes = self.shared.gate.lock().add(now, &mut batch, priority, None);
-            wakes.wake();
+        let mut additions = keys
+            .into_iter()
+            .map(|(home, target, object)| self.addition(home, target, object));
+        let mut some = Vec::with_capacity(ADDED);
+        loop {
+            some.extend(additions.by_ref().take(ADDED));
+            if some.is_empty() {
+                return;
+            }
+            self.shared.add_some(&mut some, priority);
+            // What was there already is dropped here, between two holds of the lock.
+            some.clear();
         }
     }
 
