@@ -37,7 +37,7 @@ pub use self::core::{Backoff, Lane, LaneCounters, Outcome, Priority, Purged, Que
 pub use self::item::Item;
 
 /// Keys removed in one hold of the lock.
-const BATCH: usize = 4096;
+const PURGED: usize = 4096;
 
 /// Keys added in one hold of the lock: as long as it takes to hash as many, so that half the time of a storm of adds
 /// is left to those who take items.
@@ -132,15 +132,21 @@ where
         wakes.wake();
         let (mut removed, mut freed) = (0, Vec::new());
         loop {
-            freed.reserve(BATCH);
-            let more = self.shared.gate.lock().purge_some(lane, BATCH, &mut freed);
-            removed += freed.len();
-            // Objects are dropped here, between two holds of the lock.
-            freed.clear();
+            let mut some = Vec::with_capacity(PURGED);
+            let more = self.shared.gate.lock().purge_some(lane, PURGED, &mut some);
+            removed += some.len();
+            freed.push(some);
             if !more {
-                return self.shared.gate.lock().purged(lane, removed);
+                break;
             }
         }
+        let (purged, spent) = {
+            let mut gate = self.shared.gate.lock();
+            (gate.purged(lane, removed), gate.take_spent())
+        };
+        // Freeing takes longer than all the rest: it comes last, when the lane is clear and the lock is free.
+        drop((spent, freed));
+        purged
     }
 
     /// The keys between this lane and others, as (home, target, object), those that run included: what a purge of

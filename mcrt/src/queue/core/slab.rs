@@ -11,9 +11,9 @@ const BLOCK: usize = 8;
 
 /// Eight records, whatever their size, are whole cache lines: none straddles one more than it has to.
 #[repr(align(64))]
-struct Block<O>([Record<O>; BLOCK]);
+pub(super) struct Block<O>([Record<O>; BLOCK]);
 
-type Chunk<O> = Box<[Block<O>; CHUNK / BLOCK]>;
+pub(super) type Chunk<O> = Box<[Block<O>; CHUNK / BLOCK]>;
 
 /// Where a record stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,8 +140,15 @@ impl<O> Slab<O> {
         }
     }
 
-    pub(super) const fn len(&self) -> usize {
-        self.live
+    /// Once the last record is gone, takes out what a huge list has needed, for the caller to drop after the lock.
+    pub(super) fn give_back(&mut self) -> Option<Vec<Chunk<O>>> {
+        if self.live > 0 || self.chunks.len() <= 1 {
+            return None;
+        }
+        self.free = NIL;
+        self.fresh = 0;
+        let first = self.chunks.pop();
+        Some(std::mem::replace(&mut self.chunks, first.into_iter().collect()))
     }
 
     pub(super) fn heap_bytes(&self) -> usize {
@@ -180,13 +187,6 @@ impl<O> Slab<O> {
         let object = record.object.take();
         self.free = i;
         self.live -= 1;
-        if self.live == 0 && self.chunks.len() > 1 {
-            // A first list may have been huge: give its memory back once it is worked off.
-            self.chunks.truncate(1);
-            self.chunks.shrink_to_fit();
-            self.free = NIL;
-            self.fresh = 0;
-        }
         object
     }
 
@@ -269,7 +269,9 @@ mod tests {
         for i in all {
             assert_eq!(slab.remove(i), Some(i));
         }
+        assert!(slab.give_back().is_some_and(|chunks| chunks.len() == 9));
         assert!(slab.heap_bytes() * 9 < full);
+        assert!(slab.give_back().is_none());
         assert_eq!(slab.insert(Record::new(7, 0, 0, 0)), 0);
     }
 }

@@ -24,6 +24,7 @@ pub(in super::super) struct Wakes {
 }
 
 impl Wakes {
+    #[inline]
     pub(in super::super) fn wake(self) {
         if let Some(first) = self.first {
             first.wake();
