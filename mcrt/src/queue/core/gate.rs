@@ -24,12 +24,8 @@ pub(in super::super) enum Step<O> {
     Wait(Option<u64>),
 }
 
-/// What a finished item leaves, to be dropped after the lock.
-pub(in super::super) struct Freed<O> {
-    /// The object, if its key is gone.
-    pub(in super::super) object: Option<O>,
-    _spent: Option<Box<Spent<O>>>,
-}
+/// What a finished item leaves, to be dropped after the lock: the object, if its key is gone, and spent memory.
+pub(in super::super) type Freed<O> = (Option<O>, Option<Box<Spent<O>>>);
 
 /// The queue under its lock. Wakers and objects that calls return are for use and dropping after the lock.
 pub(in super::super) struct Gate<O> {
@@ -102,10 +98,7 @@ impl<O> Gate<O> {
         outcome: Outcome,
     ) -> (Freed<O>, Wakes) {
         let object = self.core.finish(now, index, own, outcome);
-        let freed = Freed {
-            object,
-            _spent: self.core.take_spent(),
-        };
+        let freed = (object, self.core.take_spent());
         let mut wakes = self.settle();
         if !self.idlers.is_empty() {
             self.idlers.settle(|lane| self.core.busy(lane) == 0, &mut wakes);

@@ -13,7 +13,7 @@ const BLOCK: usize = 8;
 #[repr(align(64))]
 pub(super) struct Block<O>([Record<O>; BLOCK]);
 
-pub(super) type Chunk<O> = Box<[Block<O>; CHUNK / BLOCK]>;
+pub(super) type Chunk<O> = Box<[Block<O>]>;
 
 /// Where a record stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -224,11 +224,7 @@ impl<O> Slab<O> {
 
 fn vacant_chunk<O>() -> Chunk<O> {
     let blocks = (0..CHUNK / BLOCK).map(|_| Block([const { Record::VACANT }; BLOCK]));
-    let blocks: Box<[Block<O>]> = blocks.collect();
-    let Ok(chunk) = blocks.try_into() else {
-        unreachable!("a chunk's blocks were counted")
-    };
-    chunk
+    blocks.collect()
 }
 
 impl<O> Index<u32> for Slab<O> {
