@@ -24,6 +24,7 @@ mod wait;
 use std::fmt;
 use std::hash::Hash;
 use std::num::NonZeroU32;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -49,13 +50,25 @@ pub struct FairQueue<O> {
 }
 
 struct Shared<O> {
-    gate: Mutex<Gate<O>>,
+    gate: Apart<Mutex<Gate<O>>>,
     /// Who adds many keys waits here for the others who do: at the gate there is one of them at most, so that those
     /// who take items always come to their turn.
     adders: Mutex<()>,
     hasher: ahash::RandomState,
     /// Time zero of the core.
     base: Instant,
+}
+
+/// On cache lines of its own: what changes under the lock does not take away the hasher from those who hash.
+#[repr(align(128))]
+struct Apart<T>(T);
+
+impl<T> Deref for Apart<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
 }
 
 impl<O> Shared<O> {
@@ -96,7 +109,7 @@ where
     /// An empty queue without lanes.
     pub fn new(settings: QueueSettings) -> Self {
         let shared = Shared {
-            gate: Mutex::new(Gate::new(settings)),
+            gate: Apart(Mutex::new(Gate::new(settings))),
             adders: Mutex::new(()),
             hasher: ahash::RandomState::new(),
             base: Instant::now(),
