@@ -40,9 +40,8 @@ pub use self::item::Item;
 /// Keys removed in one hold of the lock.
 const PURGED: usize = 4096;
 
-/// Keys added in one hold of the lock: as long as it takes to hash as many, so that half the time of a storm of adds
-/// is left to those who take items.
-const ADDED: usize = 32;
+/// Keys added in one hold of the lock: few, so that in a storm of adds whoever takes items does not wait for long.
+const ADDED: usize = 16;
 
 /// The queue of one controller; clones share it.
 pub struct FairQueue<O> {
