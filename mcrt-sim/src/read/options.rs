@@ -44,16 +44,22 @@ impl ListOptions {
             .query("sendInitialEvents")
             .map(|_| info.flag("sendInitialEvents"));
         let continued = text("continue").is_some();
-        let wrong = if info.verb() == Verb::Watch {
-            // A watch from anywhere counts as one that asks for what is there.
-            let legacy = initial_events.is_none()
-                && text(MATCH).is_none()
-                && matches!(text("resourceVersion"), None | Some("0"));
-            let matching = if legacy { Some("NotOlderThan") } else { text(MATCH) };
-            wrong_for_watch(matching, legacy || initial_events.is_some(), continued)
+        // A watch from anywhere counts as one that asks for what is there.
+        let from_anywhere = info.verb() == Verb::Watch
+            && initial_events.is_none()
+            && text(MATCH).is_none()
+            && matches!(text("resourceVersion"), None | Some("0"));
+        let wrong = if from_anywhere {
+            wrong_for_watch(Some("NotOlderThan"), true, continued)
+        } else if info.verb() == Verb::Watch {
+            wrong_for_watch(text(MATCH), initial_events.is_some(), continued)
         } else {
-            let version = text("resourceVersion");
-            wrong_for_list(text(MATCH), version, initial_events.is_some(), continued)
+            wrong_for_list(
+                text(MATCH),
+                text("resourceVersion"),
+                initial_events.is_some(),
+                continued,
+            )
         };
         // Selectors that cannot be read come before options that do not fit, and those before unknown fields.
         let filter = match (filter, wrong.is_empty()) {
@@ -68,7 +74,7 @@ impl ListOptions {
             version: text("resourceVersion").map(str::to_owned),
             matching,
             token: text("continue").map(str::to_owned),
-            initial_events,
+            initial_events: initial_events.or(from_anywhere.then_some(true)),
             bookmarks: info.flag("allowWatchBookmarks"),
             timeout,
         })

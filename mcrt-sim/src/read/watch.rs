@@ -40,8 +40,8 @@ struct Watch {
     /// The version that the mark at the end of the initial events carries.
     initial_end: Option<u64>,
     bookmarks: bool,
-    /// Events up to this version are known to the client.
-    known: u64,
+    /// Events up to this version were known to the client when it began.
+    start: u64,
     sequence: u64,
     signal: Receiver<Signal>,
     started: Signal,
@@ -93,7 +93,7 @@ pub(crate) fn watch(
         initial: initial.into_iter(),
         initial_end: (streaming == Some(true) && bookmarks).then_some(current),
         bookmarks,
-        known: if from_now { current } else { asked },
+        start: if from_now { current } else { asked },
         sequence: start.unwrap_or_default(),
         signal,
         started,
@@ -101,11 +101,15 @@ pub(crate) fn watch(
         bookmark_at: next_bookmark(now, now + timeout),
         ended: false,
     };
-    // A real server answers a start that is too old with 200 and an error inside the stream.
-    let refused = start.is_none().then(|| {
-        watch.ended = true;
-        error_event(&Status::expired(format!("{TOO_OLD}: {asked} ({current})")))
-    });
+    // A real server answers a start that cannot be with 200 and an error inside the stream.
+    let impossible = if start.is_none() {
+        Some(Status::expired(format!("{TOO_OLD}: {asked} ({current})")))
+    } else {
+        let ahead = streaming == Some(true) && asked > current;
+        ahead.then(|| Status::version_too_large(asked, current))
+    };
+    watch.ended = impossible.is_some();
+    let refused = impossible.as_ref().map(error_event);
     let rest = futures::stream::unfold(watch, |mut watch| async move {
         let frame = watch.next().await?;
         Some((frame, watch))
@@ -174,7 +178,8 @@ impl Watch {
             return None;
         }
         self.bookmark_at = next_bookmark(Instant::now(), self.deadline);
-        Some(self.bookmark(version, false).into())
+        // Nothing has happened since the watch began: there is nothing to tell.
+        (version > self.start).then(|| self.bookmark(version, false).into())
     }
 
     fn step(&mut self) -> Step {
@@ -209,10 +214,10 @@ impl Watch {
             }
         };
         if events.is_empty() {
-            return Step::Wait(version.max(self.known));
+            return Step::Wait(version.max(self.start));
         }
         self.sequence += events.len() as u64;
-        for event in events.iter().filter(|event| event.version > self.known) {
+        for event in events.iter().filter(|event| event.version > self.start) {
             self.write(event, &mut out);
         }
         if out.is_empty() {

@@ -17,6 +17,9 @@ pub(crate) fn admit(
     name: Option<&str>,
     value: &mut Value,
 ) -> Result<(), Status> {
+    if value.is_null() && target.kind.builtin {
+        *value = Value::Object(Map::new());
+    }
     let Some(fields) = value.as_object_mut() else {
         return Err(Status::bad_request(format!(
             "the object provided is unrecognized (must be of type {}): couldn't get version/kind: it is not a JSON object",

@@ -14,14 +14,14 @@ use std::{
 };
 
 use kube::Client;
-use mcrt_sim::Server;
+use mcrt_sim::{Server, User};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 pub(crate) use self::{
     answer::Answer,
     ask::{APPLY, Ask, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH},
-    definition::Definition,
+    definition::{DEFINITIONS, Definition},
     objects::{config_map, deployment, pod, secret},
     stream::Watch,
 };
@@ -49,7 +49,8 @@ pub(crate) struct Bed {
 /// Shows a behaviour on a simulator of its own.
 pub(crate) async fn on_simulator(behaviour: impl AsyncFn(&Bed)) {
     let server = Server::new("conformance");
-    server.set_token(Some(SIMULATED_ADMIN.to_owned()));
+    server.add_token(SIMULATED_ADMIN, User::admin("admin").group("system:masters"));
+    server.add_token(SIMULATED_LIMITED, User::new("limited").group("limited"));
     let client = Client::new(server.service(), "default");
     let bed = Bed::new(client, SIMULATED_ADMIN.into(), SIMULATED_LIMITED.into());
     show(bed, behaviour).await;
