@@ -187,8 +187,8 @@ impl Check {
         let value = number.as_f64().unwrap_or_default();
         let rules = &node.rules;
         let mut wrong = |why: String| {
-            self.causes
-                .push(Cause::invalid(at, number, &format!("{at} in body {why}")))
+            let why = format!("{at} in body {why}");
+            self.causes.push(Cause::invalid(at, number, &why));
         };
         if let Some(multiple) = rules.multiple.as_ref().and_then(Number::as_f64)
             && (value / multiple).fract() != 0.0
@@ -234,8 +234,8 @@ impl Check {
     fn branches(&mut self, node: &Node, value: &Value, at: &str) {
         let rules = &node.rules;
         let mut wrong = |why: String| {
-            self.causes
-                .push(Cause::invalid_text("<nil>", "", &format!("{at:?} must {why}")))
+            let why = format!("{at:?} must {why}");
+            self.causes.push(Cause::invalid_text("<nil>", "", &why));
         };
         if !rules.any.is_empty() && !rules.any.iter().any(|branch| fits(branch, value)) {
             wrong("validate at least one schema (anyOf)".into());
@@ -250,12 +250,12 @@ impl Check {
             wrong(format!("validate one and only one schema (oneOf). {found}"));
         }
         if !rules.all.is_empty() && !rules.all.iter().all(|branch| fits(branch, value)) {
-            let none = if rules.all.iter().any(|branch| fits(branch, value)) {
+            let rest = if rules.all.iter().any(|branch| fits(branch, value)) {
                 ""
             } else {
                 ". None validated"
             };
-            wrong(format!("validate all the schemas (allOf){none}"));
+            wrong(format!("validate all the schemas (allOf){rest}"));
         }
         if rules.not.as_ref().is_some_and(|branch| fits(branch, value)) {
             wrong("not validate the schema (not)".into());

@@ -10,6 +10,7 @@ use crate::state::builtin;
 
 /// One place of a schema.
 #[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "they are the flags of the schema")]
 pub(crate) struct Node {
     /// Empty where any type will do.
     pub(crate) ty: Box<str>,

@@ -46,6 +46,7 @@ impl Target {
 
 /// Who writes, to which part, and whether for real.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(crate) struct WriteOptions {
     pub(crate) manager: String,
     pub(crate) dry_run: bool,
