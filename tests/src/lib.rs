@@ -2,7 +2,9 @@
 //! waiting on conditions with deadlines.
 
 pub mod builtin_table;
+pub mod clients;
 pub mod control_plane;
+mod go;
 pub mod logs;
 pub mod proxy;
 pub mod random;

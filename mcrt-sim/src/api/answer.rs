@@ -5,12 +5,15 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::Stream;
+use http::HeaderValue;
 use serde_json::{Value, json};
 
+use crate::api::accept::Form;
 use crate::api::discovery;
 use crate::api::options::{delete_options, write_options};
 use crate::api::request::{RequestInfo, Verb};
 use crate::api::status::Status;
+use crate::api::table::Table;
 use crate::merge::apply::check_config;
 use crate::merge::patch::PatchType;
 use crate::read::list;
@@ -26,6 +29,8 @@ use crate::write::tend::tend;
 /// A successful answer.
 pub(crate) enum Answer {
     Json(u16, Vec<u8>),
+    /// JSON under a media type of its own.
+    Typed(HeaderValue, Vec<u8>),
     Text(u16, String),
     Events(Pin<Box<dyn Stream<Item = Bytes> + Send>>),
 }
@@ -56,6 +61,18 @@ fn carry_out(server: &Arc<Inner>, info: &RequestInfo, body: &[u8]) -> Result<Ans
         Err(None) => return Ok(page_not_found()),
         Err(Some(status)) => return Err(status),
     };
+    info.form().check()?;
+    info.form().check_list(info.verb() == Verb::List)?;
+    let is_table = info.form() == Form::Table;
+    let table = is_table.then(|| Table::new(server, &target, info)).transpose()?;
+    let answer = operate(server, target, info, body)?;
+    Ok(match table {
+        Some(table) => table.show(answer),
+        None => answer,
+    })
+}
+
+fn operate(server: &Arc<Inner>, target: Target, info: &RequestInfo, body: &[u8]) -> Result<Answer, Status> {
     match info.verb() {
         Verb::List => list::list(server, &target, info).map(|list| Answer::Json(200, list)),
         Verb::Watch => {

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, USER_AGENT};
 use http::{HeaderMap, Method, request::Parts};
 
+use crate::api::accept::Form;
+
 /// What a request does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Verb {
@@ -256,12 +258,22 @@ impl RequestInfo {
 
     /// Whether the answer is to carry metadata only.
     pub fn metadata_only(&self) -> bool {
-        self.accept.contains("as=PartialObjectMetadata")
+        matches!(self.form(), Form::Metadata | Form::MetadataList)
     }
 
     /// The User-Agent header.
     pub fn user_agent(&self) -> &str {
         &self.agent
+    }
+
+    /// The form that the answer is to have.
+    pub(crate) fn form(&self) -> Form {
+        Form::read(&self.accept)
+    }
+
+    /// Whether the answer may have this form, for what is not about objects.
+    pub(crate) fn accepts(&self, parameter: &str) -> bool {
+        self.accept.contains(parameter)
     }
 
     pub(crate) fn method(&self) -> &Method {

@@ -136,6 +136,11 @@ impl Status {
         Self::new(406, "NotAcceptable", message).with_details(json!({}))
     }
 
+    /// The answer cannot have the form that was asked for.
+    pub(crate) fn no_such_form(message: &str) -> Self {
+        Self::new(406, "NotAcceptable", message)
+    }
+
     pub(crate) fn unsupported_media_type(message: impl Into<String>) -> Self {
         Self::new(415, "UnsupportedMediaType", message)
     }

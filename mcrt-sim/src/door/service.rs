@@ -102,6 +102,9 @@ where
     }
     Ok(match answer {
         Ok(Answer::Json(code, bytes)) => response(code, JSON, whole(bytes, &effects.spoils, guards)),
+        Ok(Answer::Typed(media_type, bytes)) => {
+            response(200, media_type, whole(bytes, &effects.spoils, guards))
+        }
         Ok(Answer::Text(code, text)) => response(code, TEXT, whole(text.into(), &effects.spoils, guards)),
         Ok(Answer::Events(events)) if effects.spoils.is_empty() => {
             response(200, JSON, Body::events(events, guards))

@@ -272,15 +272,11 @@ impl Registry {
             names["plural"].as_str()?,
             namespaced,
         );
-        let texts = |field: &str| {
-            let names = names[field].as_array().into_iter().flatten();
-            names.filter_map(Value::as_str).map(str::to_owned).collect()
-        };
-        kind.short_names = texts("shortNames");
-        kind.categories = texts("categories");
-        if let Some(singular) = names["singular"].as_str() {
+        if let Some(singular) = names["singular"].as_str().filter(|name| !name.is_empty()) {
             singular.clone_into(&mut kind.singular);
         }
+        kind.short_names = texts(&names["shortNames"]);
+        kind.categories = texts(&names["categories"]);
         for version in spec["versions"].as_array()? {
             if version["served"] == true {
                 let status = version["subresources"]["status"].is_object();
@@ -307,6 +303,11 @@ impl Registry {
         Arc::make_mut(&mut self.0).insert(Arc::clone(&kind.id), Arc::clone(&kind));
         kind
     }
+}
+
+fn texts(list: &Value) -> Vec<String> {
+    let texts = list.as_array().into_iter().flatten();
+    texts.filter_map(|text| Some(text.as_str()?.to_owned())).collect()
 }
 
 fn selectable_fields(version: &Value) -> Vec<String> {

@@ -1,11 +1,10 @@
-//! Answers that carry metadata alone.
+//! What names, labels, annotations, finalizers and owners may be.
 
 use serde_json::{Value, json};
 
 use crate::bed::{Bed, config_map};
 
 behaviours![
-    metadata_alone_is_given_on_request,
     names_are_subdomains,
     prefixes_of_generated_names_are_checked_as_well,
     labels_are_checked,
@@ -16,21 +15,6 @@ behaviours![
     changes_of_metadata_are_checked_as_well,
     keys_of_data_are_checked,
 ];
-
-const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
-
-async fn metadata_alone_is_given_on_request(bed: &Bed) {
-    bed.create("configmaps", config_map("a")).await;
-    let found = bed
-        .get(bed.object("configmaps", "a"))
-        .accept(METADATA)
-        .await
-        .expect(200);
-    assert_eq!(found["kind"], "PartialObjectMetadata");
-    assert_eq!(found["apiVersion"], "meta.k8s.io/v1");
-    assert_eq!(found["metadata"]["name"], "a");
-    assert_eq!(found.get("data"), None);
-}
 
 /// The causes for which an object with this metadata is refused, as in `field: message`.
 async fn causes(bed: &Bed, metadata: Value) -> Vec<String> {

@@ -147,7 +147,7 @@ async fn a_watch_ends_when_its_time_is_up(bed: &Bed) {
         .query("timeoutSeconds", 1)
         .follow()
         .await;
-    let events = watch.to_end().await;
+    let events = watch.until_end().await;
     assert_eq!(events.len(), 1);
     assert_eq!(events[0]["type"], "ADDED");
 }
@@ -163,7 +163,7 @@ async fn a_bookmark_comes_shortly_before_the_end(bed: &Bed) {
         .query("resourceVersion", version);
     let mut watch = watch.follow().await;
     let second = bed.create("secrets", secret("b")).await;
-    let events = watch.to_end().await;
+    let events = watch.until_end().await;
     let types: Vec<_> = events.iter().map(|event| &event["type"]).collect();
     assert_eq!(types, ["ADDED", "BOOKMARK"]);
     let mark = &events[1]["object"];

@@ -69,9 +69,8 @@ pub(crate) async fn on_real_server(behaviour: impl AsyncFn(&Bed)) {
 
 async fn show(bed: Bed, behaviour: impl AsyncFn(&Bed)) {
     bed.prepare().await;
-    if tokio::time::timeout(LIMIT, behaviour(&bed)).await.is_err() {
-        panic!("the behaviour was not shown within {LIMIT:?}");
-    }
+    let shown = tokio::time::timeout(LIMIT, behaviour(&bed)).await;
+    assert!(shown.is_ok(), "the behaviour was not shown within {LIMIT:?}");
 }
 
 impl Bed {
