@@ -2,7 +2,7 @@
 
 use serde_json::{Number, Value};
 
-use crate::api::status::Cause;
+use crate::api::cause::Cause;
 use crate::crd::formats;
 use crate::crd::node::{Limits, Node};
 

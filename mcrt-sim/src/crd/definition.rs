@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::api::status::Cause;
+use crate::api::cause::Cause;
 use crate::crd::check::fits;
 use crate::crd::fill;
 use crate::crd::node::Node;

@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use crate::api::status::{Cause, Status};
+use crate::api::cause::Cause;
+use crate::api::status::Status;
 use crate::crd::{check as rules, definition, fill};
 use crate::merge::types::{Cursor, Type};
 use crate::write::operation::{Target, WriteOptions};
