@@ -33,6 +33,7 @@
 
 mod access;
 mod api;
+mod crd;
 mod direct;
 mod door;
 mod faults;
