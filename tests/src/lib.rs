@@ -7,7 +7,6 @@ pub mod proxy;
 pub mod random;
 pub mod running;
 pub mod simulated;
-pub mod waiting;
 
+pub use mcrt::testing::{self as waiting, eventually};
 pub use running::Running;
-pub use waiting::eventually;
