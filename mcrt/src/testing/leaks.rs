@@ -17,10 +17,12 @@ pub fn alive_tasks() -> usize {
 /// # Panics
 /// If that does not come true within a second.
 pub async fn nothing_left(servers: &[Server], tasks: usize) {
-    eventually(Duration::from_secs(1), "nothing is left", async || {
-        left(servers, tasks)
-    })
-    .await;
+    nothing_left_within(Duration::from_secs(1), servers, tasks).await;
+}
+
+/// As [`nothing_left`], for what ends by itself, if not at once.
+pub(super) async fn nothing_left_within(limit: Duration, servers: &[Server], tasks: usize) {
+    eventually(limit, "nothing is left", async || left(servers, tasks)).await;
 }
 
 fn left(servers: &[Server], tasks: usize) -> Result<(), String> {

@@ -1,6 +1,6 @@
 //! A manager for the length of a test: waited on, stopped, joined, and looked at for leftovers.
 use super::{
-    leaks::{alive_tasks, nothing_left},
+    leaks::{alive_tasks, nothing_left, nothing_left_within},
     state::State,
     waiting::{eventually_in, within},
 };
@@ -90,7 +90,8 @@ impl Running {
             task.abort();
             // An aborted task says so as an error.
             let _ = task.await;
-            nothing_left(&self.servers.all(), self.tasks).await;
+            // Nobody joins what it had begun: that ends by itself, running reconciles after the grace period.
+            nothing_left_within(LIMIT, &self.servers.all(), self.tasks).await;
         }
     }
 
