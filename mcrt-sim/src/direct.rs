@@ -10,7 +10,8 @@ use crate::server::Server;
 use crate::state::object::{Object, ObjectKey};
 use crate::state::store::Store;
 use crate::write::admit::admit;
-use crate::write::operation::{DeleteOptions, Target, WriteOptions};
+use crate::write::delete::DeleteOptions;
+use crate::write::operation::{Target, WriteOptions};
 
 impl Server {
     /// Creates an object, in namespace `default` if it names none.
@@ -96,7 +97,16 @@ impl Server {
         let mut store = self.0.store();
         let target = find_target(&store, api_version, kind)?;
         let key = key(&target, namespace, name);
-        store.delete(&target, &key, &DeleteOptions::default()).map(|_| ())
+        store.delete(&target, &key, &DeleteOptions::default())?;
+        store.settle();
+        Ok(())
+    }
+
+    /// Does at once what the cluster's controllers do a moment later: garbage collection, the end of namespaces.
+    ///
+    /// Requests leave that to a task; the direct operations here do it before they return.
+    pub fn settle(&self) {
+        self.0.store().settle();
     }
 
     fn write(
@@ -117,6 +127,7 @@ impl Server {
         let namespace = target.kind.namespaced.then_some(namespace.as_str());
         admit(&target, namespace, None, &mut object)?;
         let written = write(&mut store, &target, &key, object)?;
+        store.settle();
         Ok(target.thaw(&written))
     }
 }

@@ -71,7 +71,9 @@ async fn propagation_policies_orphan_or_wait_for_dependents() {
     let api = config_maps(&server);
     let owner = server.create(config_map_json("owner", &json!({}))).unwrap();
     server.create(owned("orphan", &[&owner])).unwrap();
-    api.delete("owner", &DeleteParams::orphan()).await.unwrap();
+    let orphaning = api.delete("owner", &DeleteParams::orphan()).await.unwrap();
+    assert_eq!(orphaning.left().unwrap().finalizers(), ["orphan"]);
+    server.settle();
     assert_eq!(secrets(&server), ["orphan"]);
 
     let owner = server.create(config_map_json("owner", &json!({}))).unwrap();
@@ -80,6 +82,7 @@ async fn propagation_policies_orphan_or_wait_for_dependents() {
     server.create(slow).unwrap();
     let pending = api.delete("owner", &DeleteParams::foreground()).await.unwrap();
     assert_eq!(pending.left().unwrap().finalizers(), ["foregroundDeletion"]);
+    server.settle();
     assert!(server.get("v1", "Secret", None, "slow").unwrap()["metadata"]["deletionTimestamp"].is_string());
     let released =
         json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "slow", "finalizers": null}});

@@ -16,7 +16,9 @@ use crate::read::watch;
 use crate::server::Inner;
 use crate::state::object::{Object, ObjectKey};
 use crate::write::admit::admit;
-use crate::write::operation::{DeleteOptions, Deleted, Propagation, Target, WriteOptions};
+use crate::write::delete::{DeleteOptions, Deleted, Propagation};
+use crate::write::operation::{Target, WriteOptions};
+use crate::write::tend::tend;
 
 /// A successful answer.
 pub(crate) enum Answer {
@@ -32,6 +34,14 @@ impl Answer {
 }
 
 pub(crate) fn answer(server: &Arc<Inner>, info: &RequestInfo, body: &[u8]) -> Result<Answer, Status> {
+    let answer = carry_out(server, info, body);
+    if !matches!(info.verb(), Verb::Get | Verb::List | Verb::Watch | Verb::Raw) {
+        tend(server);
+    }
+    answer
+}
+
+fn carry_out(server: &Arc<Inner>, info: &RequestInfo, body: &[u8]) -> Result<Answer, Status> {
     if info.verb() == Verb::Raw {
         return discovery::answer(server, info);
     }
@@ -210,7 +220,8 @@ fn delete_options(info: &RequestInfo, body: &[u8]) -> Result<DeleteOptions, Stat
         Some("Orphan") => Propagation::Orphan,
         Some("Foreground") => Propagation::Foreground,
         None if body["orphanDependents"] == true => Propagation::Orphan,
-        None | Some("" | "Background") => Propagation::Background,
+        Some("Background") => Propagation::Background,
+        None | Some("") => Propagation::Unsaid,
         Some(other) => {
             let why = format!("Unsupported value: \"{other}\"");
             return Err(Status::invalid(

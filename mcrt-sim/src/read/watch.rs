@@ -15,8 +15,8 @@ use crate::door::hook::TOO_OLD;
 use crate::read::list::{filter, number};
 use crate::read::selector::Filter;
 use crate::server::Inner;
+use crate::state::log::{Batch, Event, Signal};
 use crate::state::object::Object;
-use crate::state::store::{Batch, Event, Signal};
 use crate::write::operation::Target;
 
 /// How often a watch that allows bookmarks gets one.

@@ -1,5 +1,7 @@
-//! What a server holds: kinds, objects, event logs.
+//! What a server holds: kinds, objects, event logs, and what is left to do.
 
 pub(crate) mod kinds;
+pub(crate) mod log;
 pub(crate) mod object;
 pub(crate) mod store;
+pub(crate) mod work;

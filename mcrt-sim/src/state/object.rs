@@ -37,9 +37,33 @@ pub(crate) struct Object {
     pub(crate) version: u64,
     pub(crate) uid: Box<str>,
     pub(crate) deleting: bool,
+    pub(crate) cleanup: Cleanup,
     labels: Box<[(Box<str>, Box<str>)]>,
-    owners: Box<[Box<str>]>,
+    owners: Box<[Owner]>,
     body: Bytes,
+}
+
+/// What the garbage collector has to do before a deleted object may go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cleanup {
+    None,
+    /// Delete what the object owns, and wait for it.
+    Dependents,
+    /// Make what the object owns forget it.
+    Orphan,
+}
+
+/// The finalizer of an object whose dependents go first.
+pub(crate) const FOREGROUND: &str = "foregroundDeletion";
+/// The finalizer of an object whose dependents stay.
+pub(crate) const ORPHAN: &str = "orphan";
+
+/// What an object says of one of its owners.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Owner {
+    pub(crate) uid: Box<str>,
+    /// Whether an owner that is deleted in the foreground waits for this object.
+    pub(crate) blocks: bool,
 }
 
 impl Object {
@@ -59,13 +83,11 @@ impl Object {
             version,
             uid: text("uid").into(),
             deleting: metadata["deletionTimestamp"].is_string(),
+            cleanup: cleanup(metadata),
             labels: labels
                 .map(|(key, value)| (boxed(key), boxed(value.as_str().unwrap_or_default())))
                 .collect(),
-            owners: owners
-                .filter_map(|owner| owner["uid"].as_str())
-                .map(boxed)
-                .collect(),
+            owners: owners.filter_map(owner).collect(),
             // Boxed, so that no spare capacity stays with every object.
             body: Bytes::from(value.to_string().into_bytes().into_boxed_slice()),
         }
@@ -78,9 +100,13 @@ impl Object {
             .map(|(_, value)| &**value)
     }
 
-    /// UIDs of the owners.
-    pub(crate) fn owners(&self) -> impl Iterator<Item = &str> {
-        self.owners.iter().map(|uid| &**uid)
+    pub(crate) fn owners(&self) -> &[Owner] {
+        &self.owners
+    }
+
+    /// Whether an owner's deletion in the foreground waits for this object.
+    pub(crate) fn blocks(&self, owner: &str) -> bool {
+        self.owners.iter().any(|one| one.blocks && *one.uid == *owner)
     }
 
     pub(crate) fn size(&self) -> usize {
@@ -133,6 +159,23 @@ const METADATA_PREFIX: &[u8] =
 
 fn boxed(text: &str) -> Box<str> {
     text.into()
+}
+
+fn cleanup(metadata: &Value) -> Cleanup {
+    let mut finalizers = metadata["finalizers"].as_array().into_iter().flatten();
+    let of_the_collector = finalizers.find_map(|finalizer| match finalizer.as_str() {
+        Some(FOREGROUND) => Some(Cleanup::Dependents),
+        Some(ORPHAN) => Some(Cleanup::Orphan),
+        _ => None,
+    });
+    of_the_collector.unwrap_or(Cleanup::None)
+}
+
+fn owner(reference: &Value) -> Option<Owner> {
+    Some(Owner {
+        uid: reference["uid"].as_str()?.into(),
+        blocks: reference["blockOwnerDeletion"] == true,
+    })
 }
 
 /// The metadata of a value, made an object if it is none.

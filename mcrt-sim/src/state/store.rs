@@ -1,156 +1,20 @@
-//! The state of one server: objects by resource, the event log of each, one version counter for all.
+//! The state of one server: objects by resource, one version counter for all, and what follows from a change.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
-use std::ops::Bound;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use serde_json::Value;
-use tokio::sync::watch;
 
-use crate::state::kinds::{Kind, Registry};
+use crate::state::kinds::{CRDS, Kind, Registry};
+use crate::state::log::{Event, Resource};
 use crate::state::object::{Object, ObjectKey};
-use crate::write::lifecycle::Work;
+use crate::state::work::{Work, WorkQueue};
 
-/// How many events a resource remembers; a watch that starts further back has to list again.
-const LOG_EVENTS: usize = 10_000;
-/// How many bytes of replaced or removed bodies a log keeps alive at most.
-const LOG_BYTES: usize = 32 << 20;
-
-/// One change of one object.
-#[derive(Clone)]
-pub(crate) struct Event {
-    pub(crate) version: u64,
-    pub(crate) old: Option<Arc<Object>>,
-    /// The new object; for a removal, the last one under the version of its removal.
-    pub(crate) new: Arc<Object>,
-    pub(crate) removed: bool,
-}
-
-/// What wakes the watches of a resource. Counters, so that nothing is lost between two looks.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Signal {
-    pub(crate) next: u64,
-    pub(crate) cut: u64,
-    pub(crate) expired: u64,
-}
-
-/// The objects of one resource.
-#[derive(Default)]
-pub(crate) struct Resource {
-    pub(crate) objects: BTreeMap<ObjectKey, Arc<Object>>,
-    log: VecDeque<Event>,
-    log_bytes: usize,
-    /// Sequence number of the first event in the log.
-    first: u64,
-    /// The newest version that has been dropped from the log.
-    trimmed: u64,
-    signal: watch::Sender<Signal>,
-}
-
-/// The next events for a watch.
-pub(crate) enum Batch {
-    Events(Vec<Event>),
-    /// The watch fell behind the log.
-    Lagged,
-}
-
-impl Resource {
-    pub(crate) fn subscribe(&self) -> watch::Receiver<Signal> {
-        self.signal.subscribe()
-    }
-
-    pub(crate) fn next_sequence(&self) -> u64 {
-        self.first + self.log.len() as u64
-    }
-
-    /// Where a watch from a version starts, or nothing if the log no longer reaches back to it.
-    pub(crate) fn sequence_after(&self, version: u64) -> Option<u64> {
-        let known = self.log.partition_point(|event| event.version <= version);
-        (version >= self.trimmed).then_some(self.first + known as u64)
-    }
-
-    pub(crate) fn events(&self, from: u64, limit: usize) -> Batch {
-        let Some(skip) = from.checked_sub(self.first) else {
-            return Batch::Lagged;
-        };
-        let skip = usize::try_from(skip).unwrap_or(usize::MAX);
-        Batch::Events(self.log.iter().skip(skip).take(limit).cloned().collect())
-    }
-
-    /// The objects as they were at a version, from a key on; nothing if the log no longer reaches back.
-    pub(crate) fn snapshot(&self, version: u64, after: Option<&ObjectKey>) -> Option<Vec<Arc<Object>>> {
-        if version < self.trimmed {
-            return None;
-        }
-        let from = (after.map_or(Bound::Unbounded, Bound::Excluded), Bound::Unbounded);
-        let newer = self.log.partition_point(|event| event.version <= version);
-        if newer == self.log.len() {
-            return Some(
-                self.objects
-                    .range(from)
-                    .map(|(_, object)| Arc::clone(object))
-                    .collect(),
-            );
-        }
-        let mut objects: BTreeMap<_, _> = self.objects.range(from).collect();
-        // Undone from the newest on, each key ends at what it was before its first newer event.
-        for event in self.log.range(newer..).rev() {
-            let key = &event.new.key;
-            if after.is_some_and(|after| key <= after) {
-                continue;
-            }
-            match &event.old {
-                Some(old) => objects.insert(key, old),
-                None => objects.remove(key),
-            };
-        }
-        Some(objects.into_values().map(Arc::clone).collect())
-    }
-
-    fn push(&mut self, event: Event) {
-        self.log_bytes += kept_bytes(&event);
-        self.log.push_back(event);
-        while self.log.len() > LOG_EVENTS || (self.log_bytes > LOG_BYTES && self.log.len() > 1) {
-            self.drop_oldest();
-        }
-        let next = self.next_sequence();
-        self.signal.send_modify(|signal| signal.next = next);
-    }
-
-    fn drop_oldest(&mut self) {
-        if let Some(event) = self.log.pop_front() {
-            self.log_bytes -= kept_bytes(&event);
-            self.trimmed = self.trimmed.max(event.version);
-            self.first += 1;
-        }
-    }
-
-    /// Forgets the events; live watches still get what they have not seen yet.
-    fn compact(&mut self, version: u64) {
-        if self.signal.receiver_count() == 0 {
-            self.first = self.next_sequence();
-            self.log.clear();
-            self.log_bytes = 0;
-        }
-        self.trimmed = version;
-    }
-
-    pub(crate) fn cut_watches(&self) {
-        self.signal.send_modify(|signal| signal.cut += 1);
-    }
-
-    pub(crate) fn expire_watches(&self) {
-        self.signal.send_modify(|signal| signal.expired += 1);
-    }
-}
-
-fn kept_bytes(event: &Event) -> usize {
-    let removed = if event.removed { event.new.size() } else { 0 };
-    event.old.as_ref().map_or(0, |old| old.size()) + removed
-}
+/// The `ConfigMap` that every namespace has.
+pub(crate) const ROOT_CA: &str = "kube-root-ca.crt";
 
 /// Where an object is, by its UID.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Place {
     pub(crate) kind: Arc<str>,
     pub(crate) key: ObjectKey,
@@ -161,12 +25,13 @@ pub(crate) struct Store {
     pub(crate) version: u64,
     compacted: u64,
     pub(crate) registry: Registry,
-    resources: HashMap<Arc<str>, Resource>,
+    /// Sorted, as the dependents are: what goes through them does so in the same order in every run.
+    resources: BTreeMap<Arc<str>, Resource>,
     places: HashMap<Box<str>, Place>,
-    dependents: HashMap<Box<str>, BTreeSet<Box<str>>>,
+    dependents: HashMap<Box<str>, BTreeMap<Place, Box<str>>>,
     pub(crate) seeded: bool,
-    /// What follows from the last write and has not been done yet.
-    pub(crate) work: VecDeque<Work>,
+    /// What follows from the writes so far and has not been done yet.
+    pub(crate) work: WorkQueue,
 }
 
 impl Store {
@@ -175,21 +40,19 @@ impl Store {
             version: 0,
             compacted: 0,
             registry: Registry::builtin(),
-            resources: HashMap::new(),
+            resources: BTreeMap::new(),
             places: HashMap::new(),
             dependents: HashMap::new(),
             seeded: false,
-            work: VecDeque::new(),
+            work: WorkQueue::default(),
         }
     }
 
     pub(crate) fn resource(&mut self, kind: &Kind) -> &mut Resource {
         let trimmed = self.compacted;
-        let fresh = || Resource {
-            trimmed,
-            ..Resource::default()
-        };
-        self.resources.entry(Arc::clone(&kind.id)).or_insert_with(fresh)
+        self.resources
+            .entry(Arc::clone(&kind.id))
+            .or_insert_with(|| Resource::since(trimmed))
     }
 
     pub(crate) fn resources(&self) -> impl Iterator<Item = (&Arc<str>, &Resource)> {
@@ -220,27 +83,27 @@ impl Store {
 
     /// UIDs of the objects that name this UID as an owner.
     pub(crate) fn dependents(&self, uid: &str) -> Vec<Box<str>> {
-        self.dependents.get(uid).into_iter().flatten().cloned().collect()
+        let known = self.dependents.get(uid).into_iter();
+        known.flat_map(BTreeMap::values).cloned().collect()
     }
 
     /// Writes an object under the next version and tells the watches.
     pub(crate) fn put(&mut self, kind: &Kind, old: Option<Arc<Object>>, value: Value) -> Arc<Object> {
         self.version += 1;
         let new = Arc::new(Object::freeze(value, self.version));
-        if let Some(old) = &old {
-            self.unlink(old);
-        }
-        for owner in new.owners() {
-            self.dependents
-                .entry(owner.into())
-                .or_default()
-                .insert(new.uid.clone());
-        }
         let place = Place {
             kind: Arc::clone(&kind.id),
             key: new.key.clone(),
         };
+        if let Some(old) = &old {
+            self.unlink(&place, old);
+        }
+        for owner in new.owners() {
+            let known = self.dependents.entry(owner.uid.clone()).or_default();
+            known.insert(place.clone(), new.uid.clone());
+        }
         self.places.insert(new.uid.clone(), place);
+        self.follow_put(kind, old.as_deref(), &new);
         let event = Event {
             version: self.version,
             old,
@@ -259,8 +122,10 @@ impl Store {
         let version = self.version;
         let last = last.map_or_else(|| old.at_version(version), |value| Object::freeze(value, version));
         let last = Arc::new(last);
-        self.unlink(old);
-        self.places.remove(&old.uid);
+        if let Some(place) = self.places.remove(&old.uid) {
+            self.unlink(&place, old);
+        }
+        self.follow_removal(kind, old);
         let event = Event {
             version,
             old: Some(Arc::clone(old)),
@@ -273,12 +138,83 @@ impl Store {
         last
     }
 
-    fn unlink(&mut self, object: &Object) {
+    /// Notes what the cluster's controllers will do about a written object.
+    fn follow_put(&mut self, kind: &Kind, old: Option<&Object>, new: &Object) {
+        let before = old.map(Object::owners).unwrap_or_default();
+        if before != new.owners() {
+            if !new.owners().is_empty() {
+                self.work.push(Work::Owned(new.uid.clone()));
+            }
+            for owner in before {
+                self.wake_held(&owner.uid);
+            }
+        }
+        if new.deleting && old.is_none_or(|old| !old.deleting || old.cleanup != new.cleanup) {
+            self.work.push(Work::Held(new.uid.clone()));
+        }
+        if old.is_none() && kind.is_namespace() {
+            self.work.push(Work::RootCa((*new.key.name).into()));
+        }
+    }
+
+    /// Notes what the cluster's controllers will do about an object that is gone.
+    fn follow_removal(&mut self, kind: &Kind, old: &Object) {
+        for dependent in self.dependents(&old.uid) {
+            self.work.push(Work::Owned(dependent));
+        }
+        for owner in old.owners() {
+            self.wake_held(&owner.uid);
+        }
+        if !old.key.namespace.is_empty() {
+            self.wake_holder("namespaces", &old.key.namespace);
+        }
+        if kind.is_crd() {
+            self.withdraw(&old.key.name);
+        } else if !kind.builtin {
+            self.wake_holder(CRDS, &kind.id);
+        }
+        if &*kind.id == "configmaps" && &*old.key.name == ROOT_CA {
+            self.work.push(Work::RootCa((*old.key.namespace).into()));
+        }
+    }
+
+    /// Stops serving what a removed definition described.
+    fn withdraw(&mut self, crd: &str) {
+        if self.registry.by_id(crd).is_some_and(|kind| !kind.builtin) {
+            self.registry.unserve(crd);
+            if let Some(resource) = self.resources.get(crd) {
+                resource.cut_watches();
+            }
+        }
+    }
+
+    /// Has an object looked at again, if it is deleted but held.
+    fn wake_held(&mut self, uid: &str) {
+        let held = self.places.get(uid).and_then(|place| {
+            let resource = self.resources.get(&place.kind)?;
+            resource.objects.get(&place.key).filter(|object| object.deleting)
+        });
+        if held.is_some() {
+            self.work.push(Work::Held(uid.into()));
+        }
+    }
+
+    fn wake_holder(&mut self, kind: &str, name: &str) {
+        let holder = self
+            .resources
+            .get(kind)
+            .and_then(|resource| resource.objects.get(&ObjectKey::new("", name)));
+        if let Some(holder) = holder.filter(|holder| holder.deleting) {
+            self.work.push(Work::Held(holder.uid.clone()));
+        }
+    }
+
+    fn unlink(&mut self, place: &Place, object: &Object) {
         for owner in object.owners() {
-            if let Some(known) = self.dependents.get_mut(owner) {
-                known.remove(&object.uid);
+            if let Some(known) = self.dependents.get_mut(&owner.uid) {
+                known.remove(place);
                 if known.is_empty() {
-                    self.dependents.remove(owner);
+                    self.dependents.remove(&owner.uid);
                 }
             }
         }

@@ -1,8 +1,11 @@
 //! Creating, replacing and deleting, and what follows from it.
 
 pub(crate) mod admit;
+pub(crate) mod delete;
 pub(crate) mod gc;
 pub(crate) mod lifecycle;
+pub(crate) mod namespace;
 pub(crate) mod operation;
 pub(crate) mod prepare;
 pub(crate) mod secret;
+pub(crate) mod tend;

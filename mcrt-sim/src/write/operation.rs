@@ -1,4 +1,4 @@
-//! Creating, replacing and deleting objects.
+//! Creating and replacing objects.
 
 use std::sync::Arc;
 
@@ -7,10 +7,9 @@ use serde_json::{Value, json};
 use crate::api::status::Status;
 use crate::merge::managed::{self, Writer};
 use crate::state::kinds::{Kind, Version};
-use crate::state::object::{Object, ObjectKey, meta_mut, now};
+use crate::state::object::{Object, ObjectKey, meta_mut};
 use crate::state::store::Store;
 use crate::write::admit;
-use crate::write::lifecycle::Work;
 use crate::write::prepare;
 
 /// The resource a request is about, in one of its versions.
@@ -33,7 +32,7 @@ impl Target {
         Status::conflict(&self.kind.group, &self.kind.plural, name, why)
     }
 
-    fn forbidden(&self, name: &str, why: &str) -> Status {
+    pub(crate) fn forbidden(&self, name: &str, why: &str) -> Status {
         Status::forbidden(format!("{} \"{name}\" is forbidden: {why}", self.kind.id))
     }
 
@@ -71,31 +70,6 @@ impl WriteOptions {
             status: self.status,
         }
     }
-}
-
-/// What a delete asks for.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct DeleteOptions {
-    pub(crate) uid: Option<String>,
-    pub(crate) version: Option<String>,
-    pub(crate) propagation: Propagation,
-    pub(crate) dry_run: bool,
-}
-
-/// What happens to the dependents of a deleted object.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) enum Propagation {
-    #[default]
-    Background,
-    Foreground,
-    Orphan,
-}
-
-/// What a delete has done.
-pub(crate) enum Deleted {
-    Gone(Arc<Object>),
-    /// Finalizers hold the object.
-    Pending(Arc<Object>),
 }
 
 impl Store {
@@ -137,7 +111,9 @@ impl Store {
             return Ok(Arc::new(Object::freeze(value, self.version)));
         }
         let object = self.put(&target.kind, None, value);
-        self.settle_after(Work::Written(object.uid.clone()));
+        if target.kind.is_crd() {
+            self.registry.serve_crd(&target.thaw(&object));
+        }
         Ok(object)
     }
 
@@ -196,81 +172,12 @@ impl Store {
             return Ok(Arc::new(Object::freeze(value, old.version)));
         }
         if old.deleting && !admit::is_held(target, &value) {
-            let last = self.remove(&target.kind, old, Some(value));
-            self.settle_after(Work::Removed(Arc::clone(&target.kind.id), Arc::clone(&last)));
-            return Ok(last);
+            return Ok(self.remove(&target.kind, old, Some(value)));
         }
         let object = self.put(&target.kind, Some(Arc::clone(old)), value);
-        self.settle_after(Work::Written(object.uid.clone()));
+        if target.kind.is_crd() {
+            self.registry.serve_crd(&target.thaw(&object));
+        }
         Ok(object)
-    }
-
-    pub(crate) fn delete(
-        &mut self,
-        target: &Target,
-        key: &ObjectKey,
-        options: &DeleteOptions,
-    ) -> Result<Deleted, Status> {
-        let old = self
-            .find(&target.kind, key)
-            .ok_or_else(|| target.not_found(&key.name))?;
-        if options.uid.as_deref().is_some_and(|uid| uid != &*old.uid) {
-            let why = "Precondition failed: UID in precondition does not match UID in object meta";
-            return Err(target.conflict(&key.name, why));
-        }
-        if options
-            .version
-            .as_ref()
-            .is_some_and(|version| *version != old.version.to_string())
-        {
-            let why = "Precondition failed: ResourceVersion in precondition does not match ResourceVersion in object meta";
-            return Err(target.conflict(&key.name, why));
-        }
-        if target.kind.is_namespace() && matches!(&*key.name, "default" | "kube-system" | "kube-public") {
-            let details = json!({"name": &*key.name, "kind": target.kind.plural});
-            return Err(target
-                .forbidden(&key.name, "this namespace may not be deleted")
-                .with_details(details));
-        }
-        if options.dry_run {
-            return Ok(Deleted::Gone(old));
-        }
-        self.mark_deleted(target, &old, options.propagation);
-        self.settle();
-        Ok(
-            match self.find(&target.kind, key).filter(|now| now.uid == old.uid) {
-                Some(held) => Deleted::Pending(held),
-                None => Deleted::Gone(old),
-            },
-        )
-    }
-
-    /// Marks an object as deleted; removes it at once if nothing holds it. What follows from it is left to
-    /// `settle`, so that a long chain of owners does not become a deep recursion.
-    pub(crate) fn mark_deleted(&mut self, target: &Target, old: &Arc<Object>, propagation: Propagation) {
-        if propagation == Propagation::Orphan {
-            self.orphan_dependents(&old.uid);
-        }
-        let mut value = target.thaw(old);
-        self.hold_for_cleanup(target, old, &mut value, propagation);
-        if !admit::is_held(target, &value) {
-            let last = self.remove(&target.kind, old, None);
-            self.work
-                .push_back(Work::Removed(Arc::clone(&target.kind.id), last));
-            return;
-        }
-        if !old.deleting {
-            let generation = value["metadata"]["generation"].as_u64();
-            let metadata = meta_mut(&mut value);
-            metadata.insert("deletionTimestamp".into(), now().into());
-            if !target.kind.is_namespace() {
-                metadata.insert("deletionGracePeriodSeconds".into(), 0.into());
-            }
-            if let Some(generation) = generation {
-                metadata.insert("generation".into(), (generation + 1).into());
-            }
-            self.put(&target.kind, Some(Arc::clone(old)), value);
-        }
-        self.work.push_back(Work::Clean(old.uid.clone()));
     }
 }

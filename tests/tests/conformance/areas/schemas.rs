@@ -1,0 +1,3 @@
+//! Schemas of defined kinds: validation, defaults, pruning.
+
+behaviours![];

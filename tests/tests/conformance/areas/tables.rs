@@ -1,0 +1,3 @@
+//! Answers as tables, which is what `kubectl get` prints.
+
+behaviours![];
