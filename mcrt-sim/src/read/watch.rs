@@ -15,7 +15,7 @@ use crate::door::hook::TOO_OLD;
 use crate::read::list::{filter, number};
 use crate::read::selector::Filter;
 use crate::server::Inner;
-use crate::state::log::{Batch, Event, Signal};
+use crate::state::log::{Batch, Event, Signal, Told};
 use crate::state::object::Object;
 use crate::write::operation::Target;
 
@@ -41,6 +41,7 @@ struct Watch {
     /// Events up to this version are known to the client.
     known: u64,
     sequence: u64,
+    told: Arc<Told>,
     signal: Receiver<Signal>,
     started: Signal,
     deadline: Instant,
@@ -89,6 +90,7 @@ pub(crate) fn watch(
     };
     let signal = resource.subscribe();
     let started = *signal.borrow();
+    let told = resource.follow();
     drop(store);
     let mut watch = Watch {
         server: Arc::clone(server),
@@ -100,6 +102,7 @@ pub(crate) fn watch(
         bookmarks,
         known: if from_now { current } else { asked },
         sequence: start.unwrap_or_default(),
+        told,
         signal,
         started,
         deadline: now
@@ -207,6 +210,7 @@ impl Watch {
             }
         };
         if events.is_empty() {
+            self.told.up_to(self.sequence);
             return Step::Wait(version.max(self.known));
         }
         self.sequence += events.len() as u64;

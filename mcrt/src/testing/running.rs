@@ -261,7 +261,7 @@ impl Running {
         Ok(())
     }
 
-    /// Whether no watch is between two starts.
+    /// Whether no watch is between two starts, and each has told what its server has to tell.
     fn has_heard_all(&self) -> Result<(), String> {
         let fleet = self.manager.fleet();
         for server in self.servers.members() {
@@ -276,6 +276,13 @@ impl Running {
             if usize::try_from(open).is_ok_and(|open| open < wanted) {
                 return Err(format!(
                     "{open} of {wanted} watches of {} are open",
+                    server.name()
+                ));
+            }
+            let behind = server.watches_behind();
+            if behind > 0 {
+                return Err(format!(
+                    "{behind} watches of {} have something to tell",
                     server.name()
                 ));
             }
