@@ -143,6 +143,7 @@ async fn a_cluster_that_joins_gets_its_tokens_and_one_that_leaves_keeps_them() {
     fleet.leave("beta");
     let delta = fleet.join("delta");
     delta.create(config("blue"));
+    fleet.settled().await;
     beta.create(config("green"));
     fleet.host().create(key("green"));
     fleet.settled().await;
