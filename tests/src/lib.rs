@@ -6,6 +6,7 @@ pub mod logs;
 pub mod proxy;
 pub mod random;
 pub mod running;
+pub mod seeds;
 pub mod simulated;
 
 pub use mcrt::testing::{self as waiting, eventually};

@@ -3,7 +3,10 @@
 #![cfg(feature = "sim")]
 
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-use mcrt::testing::{TestCluster, TestFleet};
+use mcrt::{
+    Health,
+    testing::{TestCluster, TestFleet},
+};
 use mcrt_sim::{Verb, Verdict};
 use serde_json::{Value, json};
 use std::{collections::BTreeSet, time::Duration};
@@ -199,11 +202,9 @@ async fn a_partitioned_cluster_holds_up_no_other_and_catches_up() {
             .await;
     }
     fleet
-        .until("beta is missed", async || {
-            match fleet.engaged("beta").health().is_ready() {
-                true => Err("it counts as ready"),
-                false => Ok(()),
-            }
+        .until("beta is missed", async || match fleet.engaged("beta").health() {
+            Health::Ready => Err("it counts as ready"),
+            _ => Ok(()),
         })
         .await;
     assert!(token(&beta, "green").is_err());

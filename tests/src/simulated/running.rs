@@ -81,14 +81,7 @@ impl<'a> Setup<'a> {
         let manager = self.build().expect("the manager can be built");
         let handle = manager.handle();
         testing::Running::start(manager, sims.clone())
-            .during(async |running| {
-                test(&Running {
-                    sims,
-                    handle,
-                    running,
-                })
-                .await
-            })
+            .during(async |kit| test(&Running { sims, handle, kit }).await)
             .await;
     }
 }
@@ -118,7 +111,7 @@ pub struct Running<'a> {
     pub sims: &'a Sims,
     /// The manager.
     pub handle: ManagerHandle,
-    running: &'a testing::Running,
+    kit: &'a testing::Running,
 }
 
 impl Running<'_> {
@@ -127,7 +120,7 @@ impl Running<'_> {
     /// # Panics
     /// If the condition does not hold in time.
     pub async fn until<T>(&self, what: &str, look: impl AsyncFnMut() -> Result<T, String>) -> T {
-        self.running.until(what, look).await
+        self.kit.until(what, look).await
     }
 
     /// As [`until`](Self::until), with a deadline of its own.
@@ -140,7 +133,7 @@ impl Running<'_> {
         what: &str,
         look: impl AsyncFnMut() -> Result<T, String>,
     ) -> T {
-        self.running.within(limit, what, look).await
+        self.kit.within(limit, what, look).await
     }
 
     /// Looks for this long and fails if the condition ceases to hold.
@@ -153,7 +146,7 @@ impl Running<'_> {
         what: &str,
         look: impl AsyncFnMut() -> Result<(), String>,
     ) {
-        self.running.throughout(span, what, look).await;
+        self.kit.throughout(span, what, look).await;
     }
 
     /// Waits until every member is engaged and ready and no controller has work; requests may wait for a time.
@@ -161,7 +154,7 @@ impl Running<'_> {
     /// # Panics
     /// If that does not come true in time.
     pub async fn settled(&self) {
-        self.running.idle().await;
+        self.kit.idle().await;
     }
 
     /// Whether no controller has anything to do now.
@@ -169,7 +162,7 @@ impl Running<'_> {
     /// # Errors
     /// Says which has.
     pub fn idle(&self) -> Result<(), String> {
-        self.running.is_idle()
+        self.kit.is_idle()
     }
 
     /// An engaged cluster.
@@ -177,7 +170,7 @@ impl Running<'_> {
     /// # Panics
     /// If there is none of that name.
     pub fn cluster(&self, name: &str) -> Cluster {
-        self.running.engaged(name)
+        self.kit.engaged(name)
     }
 }
 
@@ -185,6 +178,6 @@ impl Deref for Running<'_> {
     type Target = testing::Running;
 
     fn deref(&self) -> &testing::Running {
-        self.running
+        self.kit
     }
 }
