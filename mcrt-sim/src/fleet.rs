@@ -8,6 +8,7 @@ use futures::Stream;
 use parking_lot::Mutex;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
+use crate::faults::plan::Faults;
 use crate::server::Server;
 
 /// A host server and named member servers. Clones share it.
@@ -59,6 +60,15 @@ impl Fleet {
         }))
     }
 
+    /// A fleet of members of these names.
+    pub fn of<'a>(names: impl IntoIterator<Item = &'a str>) -> Self {
+        let fleet = Self::new();
+        for name in names {
+            fleet.join(name);
+        }
+        fleet
+    }
+
     /// The cluster that controllers belong to; not a member.
     pub fn host(&self) -> Server {
         self.0.host.clone()
@@ -66,9 +76,14 @@ impl Fleet {
 
     /// Adds a member. One of the same name leaves first: the new one is another life with another UID.
     pub fn join(&self, name: &str) -> Server {
-        let server = Server::new(name);
+        self.add(Server::new(name))
+    }
+
+    /// Adds a server that has been prepared: its version, kinds, tokens, latency, faults and objects are there
+    /// before anybody sees it. A member of the same name leaves first.
+    pub fn add(&self, server: Server) -> Server {
         let mut members = self.0.members.lock();
-        if let Some(old) = members.servers.insert(name.to_owned(), server.clone()) {
+        if let Some(old) = members.servers.insert(server.name().to_owned(), server.clone()) {
             members.tell(&left(&old));
         }
         members.tell(&FleetChange::Joined(server.clone()));
@@ -81,6 +96,21 @@ impl Fleet {
         let server = members.servers.remove(name)?;
         members.tell(&left(&server));
         Some(server)
+    }
+
+    /// Puts another cluster behind the address of a member, as [`Server::reset`] does. Nobody is told: to providers
+    /// it is the same member.
+    pub fn reset(&self, name: &str) -> Option<Server> {
+        let server = self.get(name)?;
+        server.reset();
+        Some(server)
+    }
+
+    /// Gives a plan of faults to every member that is there now; each draws its own numbers from the seed.
+    pub fn faults(&self, plan: &Faults) {
+        for server in self.servers() {
+            server.faults(plan.clone());
+        }
     }
 
     /// The member of a name.
@@ -111,7 +141,7 @@ impl Fleet {
 fn left(server: &Server) -> FleetChange {
     FleetChange::Left {
         name: server.name().to_owned(),
-        uid: server.uid().to_owned(),
+        uid: server.uid(),
     }
 }
 

@@ -9,11 +9,11 @@
 //! A [`Server`] behaves like a Kubernetes API server as far as controllers can see: versions and the event
 //! log, watches with both forms of 410, server-side apply with owners, finalizers, garbage collection. It
 //! has no task and no socket of its own, so a thousand idle ones cost next to nothing and tests run under
-//! paused time. A [`Fleet`] is a host and members that join and leave. Faults are injected by a hook that
-//! returns a [`Verdict`].
+//! paused time. A [`Fleet`] is a host and members that join and leave. [`Faults`] is a plan of what goes wrong, built
+//! on a hook that returns a [`Verdict`].
 //!
 //! ```
-//! use mcrt_sim::{Server, Verb, Verdict};
+//! use mcrt_sim::{Fault, Faults, Requests, Server};
 //! use serde_json::json;
 //!
 //! let server = Server::new("east");
@@ -21,14 +21,20 @@
 //! let created = server.create(object)?;
 //! assert_eq!(created["metadata"]["namespace"], "default");
 //!
-//! // From now on no watch gets an answer; lists and writes do.
-//! server.hook(|request| if request.verb() == Verb::Watch { Verdict::Hang } else { Verdict::Pass });
+//! // From now on no watch gets an answer, and every third list fails; writes go on.
+//! server.faults(
+//!     Faults::none()
+//!         .on(Requests::watches(), Fault::hang())
+//!         .on(Requests::lists().every(3), Fault::status(503)),
+//! );
 //! # Ok::<(), mcrt_sim::Status>(())
 //! ```
 
+mod access;
 mod api;
 mod direct;
 mod door;
+mod faults;
 mod fleet;
 mod merge;
 mod read;
@@ -36,13 +42,17 @@ mod server;
 mod state;
 mod write;
 
+pub use access::user::User;
 pub use api::body::Body;
 pub use api::request::{RequestInfo, Verb};
 pub use api::status::Status;
-pub use door::counters::{Counters, KindCounters};
+pub use door::counters::{Count, Counters, KindCounters};
 pub use door::hook::Verdict;
 pub use door::listener::Listener;
 pub use door::service::Service;
+pub use faults::fault::Fault;
+pub use faults::plan::Faults;
+pub use faults::requests::Requests;
 pub use fleet::{Fleet, FleetChange};
 pub use server::Server;
 pub use state::kinds::ServedKind;

@@ -2,11 +2,16 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
+use crate::access::tokens::Tokens;
 use crate::api::request::RequestInfo;
 use crate::door::counters::{Counters, Counting};
 use crate::door::hook::Verdict;
 use crate::door::service::Service;
+use crate::faults::fault::Fault;
+use crate::faults::gate::Gate;
+use crate::faults::plan::{Faults, Plan};
 use crate::state::kinds::ServedKind;
 use crate::state::object::new_uid;
 use crate::state::store::Store;
@@ -22,11 +27,21 @@ pub(crate) type Hook = Arc<dyn Fn(&RequestInfo) -> Verdict + Send + Sync>;
 
 pub(crate) struct Inner {
     name: String,
-    uid: String,
+    uid: Mutex<String>,
     store: Mutex<Store>,
-    token: Mutex<Option<String>>,
-    hook: Mutex<Option<Hook>>,
+    knobs: Mutex<Knobs>,
+    pub(crate) tokens: Tokens,
+    pub(crate) gate: Arc<Gate>,
     pub(crate) counting: Arc<Counting>,
+}
+
+/// What tests turn.
+#[derive(Default)]
+struct Knobs {
+    hook: Option<Hook>,
+    plan: Option<Arc<Plan>>,
+    latency: Duration,
+    version: Option<Arc<str>>,
 }
 
 impl Inner {
@@ -34,35 +49,47 @@ impl Inner {
     pub(crate) fn store(&self) -> MutexGuard<'_, Store> {
         let mut store = self.store.lock();
         if !store.seeded {
-            store.seed(&self.uid);
+            store.seed(&self.uid.lock());
         }
         store
     }
 
-    /// Whether a request may pass; health and version are open to callers without a token.
-    pub(crate) fn allows(&self, token: Option<&str>, public: bool) -> bool {
-        let expected = self.token.lock();
-        match (expected.as_deref(), token) {
-            (None, _) => true,
-            (Some(_), None) => public,
-            (Some(expected), Some(token)) => expected == token,
+    /// What happens to a request: what the hook says, or the plan where it says nothing.
+    pub(crate) fn faults(&self, info: &RequestInfo) -> Vec<Fault> {
+        let (hook, plan) = {
+            let knobs = self.knobs.lock();
+            (knobs.hook.clone(), knobs.plan.clone())
+        };
+        let verdict = hook.map_or(Verdict::Pass, |hook| hook(info));
+        match (verdict, plan) {
+            (Verdict::Pass, Some(plan)) => plan.decide(info),
+            (verdict, _) => verdict.into_faults(),
         }
     }
 
-    pub(crate) fn hook(&self) -> Option<Hook> {
-        self.hook.lock().clone()
+    pub(crate) fn latency(&self) -> Duration {
+        self.knobs.lock().latency
+    }
+
+    /// The version of Kubernetes that it says it is.
+    pub(crate) fn git_version(&self) -> Arc<str> {
+        let version = self.knobs.lock().version.clone();
+        version.unwrap_or_else(|| VERSION.into())
     }
 }
+
+const VERSION: &str = "v1.37.2+sim";
 
 impl Server {
     /// A server with the built-in kinds and namespaces.
     pub fn new(name: &str) -> Self {
         Self(Arc::new(Inner {
             name: name.to_owned(),
-            uid: new_uid(),
+            uid: Mutex::new(new_uid()),
             store: Mutex::new(Store::new()),
-            token: Mutex::new(None),
-            hook: Mutex::new(None),
+            knobs: Mutex::default(),
+            tokens: Tokens::default(),
+            gate: Arc::default(),
             counting: Arc::default(),
         }))
     }
@@ -73,8 +100,8 @@ impl Server {
     }
 
     /// The UID of this life of the server, which is also that of its namespace `kube-system`.
-    pub fn uid(&self) -> &str {
-        &self.0.uid
+    pub fn uid(&self) -> String {
+        self.0.uid.lock().clone()
     }
 
     /// The way in, for `kube::Client::new` or anything else that speaks HTTP.
@@ -82,19 +109,65 @@ impl Server {
         Service::new(self.clone())
     }
 
-    /// Requires this bearer token from now on; open watches go on, as they do on a real server.
-    pub fn set_token(&self, token: Option<String>) {
-        *self.0.token.lock() = token;
-    }
-
-    /// Lets a function decide on every request from now on; it replaces an earlier one.
+    /// Lets a function decide on every request from now on; it replaces an earlier one. Where it says
+    /// [`Verdict::Pass`], the plan of [`faults`](Self::faults) is asked.
     pub fn hook(&self, hook: impl Fn(&RequestInfo) -> Verdict + Send + Sync + 'static) {
-        *self.0.hook.lock() = Some(Arc::new(hook));
+        self.0.knobs.lock().hook = Some(Arc::new(hook));
     }
 
-    /// Answers every request again.
+    /// Asks no hook any more.
     pub fn clear_hook(&self) {
-        *self.0.hook.lock() = None;
+        self.0.knobs.lock().hook = None;
+    }
+
+    /// Follows a plan of faults from now on, which replaces an earlier one; its counts and its clock start now.
+    pub fn faults(&self, plan: Faults) {
+        self.0.knobs.lock().plan = Some(Plan::begin(plan, &self.0.name));
+    }
+
+    /// Follows no plan any more; what a plan has done to open watches stays.
+    pub fn clear_faults(&self) {
+        self.0.knobs.lock().plan = None;
+    }
+
+    /// Cuts the server off: requests wait and open watches are silent until [`heal`](Self::heal).
+    pub fn partition(&self) {
+        self.0.gate.close();
+    }
+
+    /// Ends a partition: what waited goes on, as connections do that were not given up meanwhile.
+    pub fn heal(&self) {
+        self.0.gate.open();
+    }
+
+    /// Whether it is cut off.
+    pub fn is_partitioned(&self) -> bool {
+        self.0.gate.is_closed()
+    }
+
+    /// Makes every request take this long from now on, whatever faults add to it.
+    pub fn set_latency(&self, latency: Duration) {
+        self.0.knobs.lock().latency = latency;
+    }
+
+    /// Says this version of Kubernetes from now on, for example `v1.35.2`.
+    pub fn set_version(&self, version: impl Into<Arc<str>>) {
+        self.0.knobs.lock().version = Some(version.into());
+    }
+
+    /// Restarts it: open watches end and the event log is lost; objects, tokens and faults stay.
+    pub fn restart(&self) {
+        self.disconnect_watches();
+        self.compact();
+    }
+
+    /// Puts another cluster behind the same address: every object and every version is as at the start, and so are
+    /// the kinds; the UID is new; open watches end. Tokens, faults, latency and version stay.
+    pub fn reset(&self) {
+        let mut store = self.0.store.lock();
+        store.resources().for_each(|(_, resource)| resource.cut_watches());
+        *store = Store::new();
+        *self.0.uid.lock() = new_uid();
     }
 
     /// The kinds that are served, every version on its own.
@@ -175,7 +248,7 @@ impl fmt::Debug for Server {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Server")
             .field("name", &self.0.name)
-            .field("uid", &self.0.uid)
+            .field("uid", &self.uid())
             .finish_non_exhaustive()
     }
 }

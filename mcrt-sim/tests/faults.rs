@@ -118,12 +118,13 @@ async fn a_token_is_required_once_it_is_set() {
         let client = client(&server);
         async move { client.send(request).await.unwrap().status().as_u16() }
     };
-    assert_eq!(get("/api/v1/configmaps", None).await, 401);
+    assert_eq!(get("/api/v1/configmaps", None).await, 403);
     assert_eq!(get("/api/v1/configmaps", Some("wrong")).await, 401);
     assert_eq!(get("/api/v1/configmaps", Some("right")).await, 200);
     assert_eq!(get("/readyz", None).await, 200);
     assert_eq!(get("/readyz", Some("wrong")).await, 401);
-    assert_eq!(server.counters().unauthorized, 3);
+    let counters = server.counters();
+    assert_eq!((counters.unauthorized, counters.forbidden), (2, 1));
     assert!(!format!("{server:?}").contains("right"));
     server.hook(|request| {
         assert!(!format!("{request:?}").contains("right"));

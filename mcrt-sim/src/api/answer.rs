@@ -58,7 +58,7 @@ fn carry_out(server: &Arc<Inner>, info: &RequestInfo, body: &[u8]) -> Result<Ans
         }
         Verb::Get => {
             let key = key(info);
-            let found = server.store().find(&target.kind, &key);
+            let found = server.store().find_seen(&target.kind, &key, info);
             let found = found.ok_or_else(|| target.not_found(&key.name))?;
             Ok(one(200, &target, info, &found))
         }

@@ -32,7 +32,7 @@ pub(crate) fn answer(server: &Inner, info: &RequestInfo) -> Result<Answer, Statu
     }
     let registry = server.store().registry.clone();
     let value = match segments.as_slice() {
-        ["version"] => Some(version()),
+        ["version"] => Some(version(&server.git_version())),
         ["api"] => Some(json!({"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []})),
         ["api", version] => resources(&registry, "", version),
         ["apis"] => {
@@ -54,9 +54,11 @@ pub(crate) fn answer(server: &Inner, info: &RequestInfo) -> Result<Answer, Statu
     Ok(value.map_or_else(page_not_found, |value| Answer::json(&value)))
 }
 
-fn version() -> Value {
+fn version(git: &str) -> Value {
+    let mut parts = git.trim_start_matches('v').split('.');
+    let mut part = || parts.next().unwrap_or_default();
     json!({
-        "major": "1", "minor": "37", "gitVersion": "v1.37.2+sim", "gitCommit": "", "gitTreeState": "clean",
+        "major": part(), "minor": part(), "gitVersion": git, "gitCommit": "", "gitTreeState": "clean",
         "buildDate": "2026-01-01T00:00:00Z", "goVersion": "", "compiler": "rustc", "platform": "memory",
     })
 }

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
 
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, USER_AGENT};
 use http::{HeaderMap, Method, request::Parts};
@@ -46,6 +47,17 @@ pub struct RequestInfo {
     accept: String,
     content_type: String,
     agent: String,
+    user: Arc<str>,
+    view: Option<View>,
+}
+
+/// The past state that a read is to see.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum View {
+    /// As it was this many versions ago.
+    Behind(u64),
+    /// As it was at this version.
+    AsOf(u64),
 }
 
 impl RequestInfo {
@@ -67,6 +79,8 @@ impl RequestInfo {
             accept: header(ACCEPT),
             content_type: header(CONTENT_TYPE),
             agent: header(USER_AGENT),
+            user: Arc::from(""),
+            view: None,
         };
         info.read_path();
         info
@@ -180,6 +194,40 @@ impl RequestInfo {
     /// The bearer token that came with the request.
     pub fn token(&self) -> Option<&str> {
         self.token.as_deref()
+    }
+
+    /// The name of the user that the token belongs to; empty if it belongs to nobody.
+    pub fn user(&self) -> &str {
+        &self.user
+    }
+
+    pub(crate) fn set_user(&mut self, user: Arc<str>) {
+        self.user = user;
+    }
+
+    /// Lets a read see the past.
+    pub(crate) fn set_view(&mut self, view: Option<View>) {
+        self.view = view;
+    }
+
+    /// The version that a read sees which asks for the newest.
+    pub(crate) fn seen_version(&self, newest: u64) -> u64 {
+        match self.view {
+            None => newest,
+            Some(View::Behind(versions)) => newest.saturating_sub(versions),
+            Some(View::AsOf(version)) => newest.min(version),
+        }
+    }
+
+    /// Lets a watch start earlier than it asks for, if it asks for a version.
+    pub(crate) fn start_earlier(&mut self, versions: u64) {
+        for (name, value) in &mut self.query {
+            if name == "resourceVersion"
+                && let Ok(asked @ 1..) = value.parse::<u64>()
+            {
+                *value = asked.saturating_sub(versions).max(1).to_string();
+            }
+        }
     }
 
     /// A parameter of the query.

@@ -12,6 +12,7 @@ pub struct Status {
     reason: Cow<'static, str>,
     message: String,
     details: Option<Box<Value>>,
+    retry_after: Option<u64>,
 }
 
 impl Status {
@@ -22,6 +23,7 @@ impl Status {
             reason: reason.into(),
             message: message.into(),
             details: None,
+            retry_after: None,
         }
     }
 
@@ -47,6 +49,19 @@ impl Status {
         }
         self.details = Some(Box::new(details));
         self
+    }
+
+    /// Says when to come again, in seconds: in the details, and in a header of the answer.
+    pub(crate) fn retry_after(mut self, seconds: u64) -> Self {
+        let details = self.details.get_or_insert_with(|| Box::new(json!({})));
+        details["retryAfterSeconds"] = seconds.into();
+        self.retry_after = Some(seconds);
+        self
+    }
+
+    /// What the header `Retry-After` is to say.
+    pub(crate) fn retry_after_seconds(&self) -> Option<u64> {
+        self.retry_after
     }
 
     pub(crate) fn bad_request(message: impl Into<String>) -> Self {

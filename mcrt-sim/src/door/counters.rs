@@ -1,4 +1,4 @@
-//! What a server counts: requests by what they do, and what is open right now.
+//! What a server counts: requests by what they do and who sends them, and what is open right now.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 
 use crate::api::request::{RequestInfo, Verb};
 
-/// Counts of one server, or of one kind, at one moment.
+/// Counts of one server at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Counters {
@@ -29,16 +29,64 @@ pub struct Counters {
     pub watches: u64,
     /// Creates, updates, patches and deletes.
     pub writes: u64,
-    /// Requests refused for their token.
+    /// Requests refused because their token is nobody's.
     pub unauthorized: u64,
+    /// Requests refused because their user may not do that.
+    pub forbidden: u64,
+    /// Requests that a fault happened to.
+    pub faults: u64,
     /// The same by plural. Requests count when they come in, also those that are then refused.
     pub kinds: BTreeMap<String, KindCounters>,
+    rows: Vec<Count>,
+}
+
+/// How many requests were about one resource, did one thing and came from one user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Count {
+    /// What they did.
+    pub verb: Verb,
+    /// The resource; empty for what is about none.
+    pub plural: String,
+    /// The name of the user, never its token: `admin` where no tokens are asked for, empty for nobody's tokens.
+    pub user: String,
+    /// How many there were.
+    pub requests: u64,
 }
 
 impl Counters {
     /// The counts of a kind by its plural; zeros if it was never asked for.
     pub fn kind(&self, plural: &str) -> KindCounters {
         self.kinds.get(plural).copied().unwrap_or_default()
+    }
+
+    /// How many requests there were in the rows that fit.
+    ///
+    /// ```
+    /// # let server = mcrt_sim::Server::new("east");
+    /// use mcrt_sim::Verb;
+    ///
+    /// let lists = server.counters().count(|row| row.verb == Verb::List && row.user == "reader");
+    /// # assert_eq!(lists, 0);
+    /// ```
+    pub fn count(&self, fits: impl Fn(&Count) -> bool) -> u64 {
+        let fitting = self.rows.iter().filter(|row| fits(row));
+        fitting.map(|row| row.requests).sum()
+    }
+
+    /// How many requests did this.
+    pub fn verb(&self, verb: Verb) -> u64 {
+        self.count(|row| row.verb == verb)
+    }
+
+    /// How many requests came from the user of this name.
+    pub fn user(&self, name: &str) -> u64 {
+        self.count(|row| row.user == name)
+    }
+
+    /// Every count on its own, sorted by resource.
+    pub fn rows(&self) -> &[Count] {
+        &self.rows
     }
 }
 
@@ -58,6 +106,17 @@ pub struct KindCounters {
     pub writes: u64,
 }
 
+impl KindCounters {
+    fn add(&mut self, verb: Verb, requests: u64) {
+        *match verb {
+            Verb::Get | Verb::Raw => &mut self.gets,
+            Verb::List => &mut self.lists,
+            Verb::Watch => &mut self.watches,
+            _ => &mut self.writes,
+        } += requests;
+    }
+}
+
 #[derive(Default)]
 pub(crate) struct Counting {
     open_requests: AtomicU64,
@@ -65,16 +124,27 @@ pub(crate) struct Counting {
     open_connections: AtomicU64,
     requests: AtomicU64,
     unauthorized: AtomicU64,
+    forbidden: AtomicU64,
+    faults: AtomicU64,
+    /// By plural; under the empty one what is about no resource.
     kinds: Mutex<BTreeMap<String, Arc<KindCounting>>>,
 }
 
 #[derive(Default)]
 pub(crate) struct KindCounting {
     open_watches: AtomicU64,
-    gets: AtomicU64,
-    lists: AtomicU64,
-    watches: AtomicU64,
-    writes: AtomicU64,
+    /// Few: as many as there are users and verbs.
+    rows: Mutex<Vec<(Verb, Arc<str>, u64)>>,
+}
+
+impl KindCounting {
+    fn count(&self, verb: Verb, user: &str) {
+        let mut rows = self.rows.lock();
+        match rows.iter_mut().find(|row| row.0 == verb && *row.1 == *user) {
+            Some(row) => row.2 += 1,
+            None => rows.push((verb, user.into(), 1)),
+        }
+    }
 }
 
 impl Counting {
@@ -98,23 +168,36 @@ impl Counting {
         }
     }
 
-    pub(crate) fn refuse(&self) {
-        self.unauthorized.fetch_add(1, Ordering::Relaxed);
+    /// Counts a request whose caller was turned away.
+    pub(crate) fn refuse(&self, code: u16) {
+        let counter = if code == 401 {
+            &self.unauthorized
+        } else {
+            &self.forbidden
+        };
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts a request that a fault happens to.
+    pub(crate) fn spoil(&self) {
+        self.faults.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Counts what a request does; a watch is open until the guard is dropped.
     pub(crate) fn count(self: &Arc<Self>, info: &RequestInfo) -> Option<Open> {
-        let kind = match info.verb() {
-            Verb::Raw => return None,
-            _ => Arc::clone(self.kinds.lock().entry(info.plural().to_owned()).or_default()),
+        let plural = if info.verb() == Verb::Raw {
+            ""
+        } else {
+            info.plural()
         };
-        match info.verb() {
-            Verb::Get | Verb::Raw => &kind.gets,
-            Verb::List => &kind.lists,
-            Verb::Watch => &kind.watches,
-            _ => &kind.writes,
-        }
-        .fetch_add(1, Ordering::Relaxed);
+        let kind = {
+            let mut kinds = self.kinds.lock();
+            match kinds.get(plural) {
+                Some(kind) => Arc::clone(kind),
+                None => Arc::clone(kinds.entry(plural.to_owned()).or_default()),
+            }
+        };
+        kind.count(info.verb(), info.user());
         (info.verb() == Verb::Watch).then(|| {
             kind.open_watches.fetch_add(1, Ordering::Relaxed);
             self.open_watches.fetch_add(1, Ordering::Relaxed);
@@ -128,33 +211,42 @@ impl Counting {
 
     pub(crate) fn snapshot(&self) -> Counters {
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let kinds = self.kinds.lock().clone();
-        let kinds: BTreeMap<_, _> = kinds
-            .into_iter()
-            .map(|(plural, kind)| {
-                let counters = KindCounters {
-                    open_watches: load(&kind.open_watches),
-                    gets: load(&kind.gets),
-                    lists: load(&kind.lists),
-                    watches: load(&kind.watches),
-                    writes: load(&kind.writes),
-                };
-                (plural, counters)
-            })
-            .collect();
-        let sum = |field: fn(&KindCounters) -> u64| kinds.values().map(field).sum();
-        Counters {
+        let mut counters = Counters {
             open_requests: load(&self.open_requests),
             open_watches: load(&self.open_watches),
             open_connections: load(&self.open_connections),
             requests: load(&self.requests),
             unauthorized: load(&self.unauthorized),
-            gets: sum(|kind| kind.gets),
-            lists: sum(|kind| kind.lists),
-            watches: sum(|kind| kind.watches),
-            writes: sum(|kind| kind.writes),
-            kinds,
+            forbidden: load(&self.forbidden),
+            faults: load(&self.faults),
+            ..Counters::default()
+        };
+        let kinds = self.kinds.lock().clone();
+        for (plural, kind) in kinds {
+            let mut sums = KindCounters {
+                open_watches: load(&kind.open_watches),
+                ..KindCounters::default()
+            };
+            for (verb, user, requests) in kind.rows.lock().iter() {
+                sums.add(*verb, *requests);
+                counters.rows.push(Count {
+                    verb: *verb,
+                    plural: plural.clone(),
+                    user: user.to_string(),
+                    requests: *requests,
+                });
+            }
+            // What is about no resource has its rows only.
+            if !plural.is_empty() {
+                counters.kinds.insert(plural, sums);
+            }
         }
+        let sum = |field: fn(&KindCounters) -> u64| counters.kinds.values().map(field).sum();
+        counters.gets = sum(|kind| kind.gets);
+        counters.lists = sum(|kind| kind.lists);
+        counters.watches = sum(|kind| kind.watches);
+        counters.writes = sum(|kind| kind.writes);
+        counters
     }
 }
 

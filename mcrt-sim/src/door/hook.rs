@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::faults::fault::{Fault, Refusal, What};
+
 /// The fate of a request.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -34,6 +36,14 @@ pub enum Verdict {
     },
     /// Break the connection without an answer.
     Reset,
+    /// Let all of these happen to it.
+    Faults(Vec<Fault>),
+}
+
+impl From<Fault> for Verdict {
+    fn from(fault: Fault) -> Self {
+        Self::Faults(vec![fault])
+    }
 }
 
 impl Verdict {
@@ -57,24 +67,58 @@ impl Verdict {
 
     /// An answer of a code with the reason that belongs to it.
     pub fn fail(code: u16) -> Self {
-        let reason = match code {
-            400 => "BadRequest",
-            401 => "Unauthorized",
-            403 => "Forbidden",
-            404 => "NotFound",
-            409 => "Conflict",
-            410 => "Expired",
-            422 => "Invalid",
-            429 => "TooManyRequests",
-            503 => "ServiceUnavailable",
-            504 => "Timeout",
-            _ => "InternalError",
-        };
+        let reason = reason_of(code);
         Self::Fail {
             code,
             reason,
             message: format!("refused by a hook with {code}"),
         }
+    }
+
+    /// The same in faults.
+    pub(crate) fn into_faults(self) -> Vec<Fault> {
+        let refusal = |code, reason: &'static str, message| Refusal {
+            code,
+            reason: reason.into(),
+            message,
+            retry_after: None,
+        };
+        let what = match self {
+            Self::Pass => return Vec::new(),
+            Self::Faults(faults) => return faults,
+            Self::Delay(delay) => What::Delay(delay),
+            Self::Hang => What::Hang,
+            Self::HangBody => What::HangBody,
+            Self::Reset => What::Reset,
+            Self::Fail {
+                code,
+                reason,
+                message,
+            } => What::Status(refusal(code, reason, message)),
+            Self::WatchError {
+                code,
+                reason,
+                message,
+            } => What::WatchError(refusal(code, reason, message)),
+        };
+        vec![Fault(what)]
+    }
+}
+
+/// The reason that belongs to a code.
+pub(crate) fn reason_of(code: u16) -> &'static str {
+    match code {
+        400 => "BadRequest",
+        401 => "Unauthorized",
+        403 => "Forbidden",
+        404 => "NotFound",
+        409 => "Conflict",
+        410 => "Expired",
+        422 => "Invalid",
+        429 => "TooManyRequests",
+        503 => "ServiceUnavailable",
+        504 => "Timeout",
+        _ => "InternalError",
     }
 }
 

@@ -3,20 +3,24 @@
 use std::convert::Infallible;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{CONTENT_TYPE, HeaderValue};
+use http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use tower::BoxError;
 
+use crate::access::user::Deed;
 use crate::api::answer::{self, Answer};
 use crate::api::body::{Body, Guards};
 use crate::api::request::{RequestInfo, Verb};
 use crate::api::status::Status;
 use crate::door::counters::Open;
-use crate::door::hook::Verdict;
+use crate::faults::effects::{Effects, Instead, Spoil};
+use crate::faults::stream::{broken, refused, spoil_events, spoil_whole};
 use crate::read::watch::error_event;
 use crate::server::Server;
 
@@ -62,49 +66,84 @@ where
     B::Error: Into<BoxError>,
 {
     let (parts, body) = request.into_parts();
-    let info = RequestInfo::read(&parts);
-    let open = (open, server.0.counting.count(&info));
-    let verdict = server.0.hook().map_or(Verdict::Pass, |hook| hook(&info));
-    match verdict {
-        Verdict::Pass => {}
-        Verdict::Delay(delay) => tokio::time::sleep(delay).await,
-        Verdict::Hang => match std::future::pending::<Infallible>().await {},
-        Verdict::HangBody => return Ok(response(200, JSON, Body::silence(open))),
-        Verdict::Fail {
-            code,
-            reason,
-            message,
-        } => {
-            return Ok(refuse(&Status::new(code, reason, message), open));
-        }
-        Verdict::WatchError {
-            code,
-            reason,
-            message,
-        } => {
-            let status = Status::new(code, reason, message);
-            if info.verb() != Verb::Watch {
-                return Ok(refuse(&status, open));
-            }
-            return Ok(response(200, JSON, Body::whole(error_event(&status), open)));
-        }
-        Verdict::Reset => return Err("connection reset by peer".into()),
+    let mut info = RequestInfo::read(&parts);
+    let caller = server.0.tokens.caller(info.token());
+    info.set_user(caller.name());
+    let guards = Guards {
+        _request: open,
+        _watch: server.0.counting.count(&info),
+        gate: Arc::clone(&server.0.gate),
+    };
+    guards.gate.pass().await;
+    let faults = server.0.faults(&info);
+    if !faults.is_empty() {
+        server.0.counting.spoil();
     }
-    let public = matches!(info.path(), "/healthz" | "/livez" | "/readyz" | "/version");
-    if !server.0.allows(info.token(), public) {
-        server.0.counting.refuse();
-        return Ok(refuse(&Status::unauthorized(), open));
+    let effects = Effects::of(faults);
+    wait(server.0.latency() + effects.delay).await;
+    if let Some(instead) = effects.instead {
+        return instead_of_answer(instead, &info, guards).await;
+    }
+    info.set_view(effects.view);
+    if effects.replay > 0 && info.verb() == Verb::Watch {
+        info.start_earlier(effects.replay);
+    }
+    if let Err(status) = caller.check(&Deed::of(&info)) {
+        server.0.counting.refuse(status.code());
+        return Ok(refuse(&status, guards));
     }
     let answer = match read_body(body).await? {
         Ok(body) => answer::answer(&server.0, &info, &body),
         Err(status) => Err(status),
     };
+    if effects.lost {
+        return Err(broken());
+    }
     Ok(match answer {
-        Ok(Answer::Json(code, bytes)) => response(code, JSON, Body::whole(bytes.into(), open)),
-        Ok(Answer::Text(code, text)) => response(code, TEXT, Body::whole(text.into(), open)),
-        Ok(Answer::Events(events)) => response(200, JSON, Body::events(events, open)),
-        Err(status) => refuse(&status, open),
+        Ok(Answer::Json(code, bytes)) => response(code, JSON, whole(bytes, &effects.spoils, guards)),
+        Ok(Answer::Text(code, text)) => response(code, TEXT, whole(text.into(), &effects.spoils, guards)),
+        Ok(Answer::Events(events)) if effects.spoils.is_empty() => {
+            response(200, JSON, Body::events(events, guards))
+        }
+        Ok(Answer::Events(events)) => {
+            let frames = spoil_events(events, &effects.spoils);
+            response(200, JSON, Body::frames(frames, guards))
+        }
+        Err(status) => refuse(&status, guards),
     })
+}
+
+async fn wait(delay: Duration) {
+    // Even a sleep of no time would have to wait for the timer.
+    if !delay.is_zero() {
+        tokio::time::sleep(delay).await;
+    }
+}
+
+async fn instead_of_answer(
+    instead: Instead,
+    info: &RequestInfo,
+    guards: Guards,
+) -> Result<Response<Body>, BoxError> {
+    match instead {
+        Instead::Hang => match std::future::pending::<Infallible>().await {},
+        Instead::HangBody => Ok(response(200, JSON, Body::silence(guards))),
+        Instead::WatchError(refusal) if info.verb() == Verb::Watch => {
+            let event = error_event(&refusal.status());
+            Ok(response(200, JSON, Body::whole(event, guards)))
+        }
+        Instead::Status(refusal) | Instead::WatchError(refusal) => Ok(refuse(&refusal.status(), guards)),
+        Instead::Reset => Err(broken()),
+        Instead::Refuse => Err(refused()),
+    }
+}
+
+fn whole(bytes: Vec<u8>, spoils: &[Spoil], guards: Guards) -> Body {
+    let bytes = bytes.into();
+    match spoil_whole(&bytes, spoils) {
+        Some(frames) => Body::frames(frames, guards),
+        None => Body::whole(bytes, guards),
+    }
 }
 
 /// Reads a body; the outer error is a broken connection, the inner one an answer.
@@ -123,9 +162,13 @@ where
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 
-fn refuse(status: &Status, open: Guards) -> Response<Body> {
-    let body = Body::whole(status.to_value().to_string().into(), open);
-    response(status.code(), JSON, body)
+fn refuse(status: &Status, guards: Guards) -> Response<Body> {
+    let body = Body::whole(status.to_value().to_string().into(), guards);
+    let mut response = response(status.code(), JSON, body);
+    if let Some(seconds) = status.retry_after_seconds() {
+        response.headers_mut().insert(RETRY_AFTER, seconds.into());
+    }
+    response
 }
 
 fn response(code: u16, content_type: HeaderValue, body: Body) -> Response<Body> {

@@ -76,7 +76,7 @@ fn snapshot(
     }
     let exact = matching == Some("Exact");
     let mut store = server.store();
-    let current = store.version;
+    let current = store.seen(&target.kind, info);
     let position = match info.continue_token() {
         Some(_) if asked.is_some_and(|asked| asked > 0) => {
             let why = "specifying resource version is not allowed when using continue";

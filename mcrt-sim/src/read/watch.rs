@@ -71,18 +71,14 @@ pub(crate) fn watch(
     let bookmarks = info.flag("allowWatchBookmarks");
     let now = Instant::now();
     let mut store = server.store();
-    let current = store.version;
+    let current = store.seen(&target.kind, info);
     if store.registry.by_id(&target.kind.id).is_none() {
         // It went between the look at the path and this one; its watches have been ended already.
         return Err(Status::not_served());
     }
     let resource = store.resource(&target.kind);
     let from_now = streaming == Some(true) || asked == 0;
-    let start = if from_now {
-        Some(resource.next_sequence())
-    } else {
-        resource.sequence_after(asked)
-    };
+    let start = resource.sequence_after(if from_now { current } else { asked });
     let initial = if from_now && streaming != Some(false) {
         resource.snapshot(current, None).unwrap_or_default()
     } else {

@@ -139,6 +139,20 @@ impl Resource {
         Some(objects.into_values().map(Arc::clone).collect())
     }
 
+    /// The object as it was at a version.
+    pub(crate) fn find_at(&self, key: &ObjectKey, version: u64) -> Option<Arc<Object>> {
+        let newer = self.log.partition_point(|event| event.version <= version);
+        match self.log.range(newer..).find(|event| event.new.key == *key) {
+            Some(event) => event.old.clone(),
+            None => self.objects.get(key).cloned(),
+        }
+    }
+
+    /// The newest version that has been dropped from the log.
+    pub(crate) fn trimmed(&self) -> u64 {
+        self.trimmed
+    }
+
     pub(super) fn push(&mut self, event: Event) {
         self.log_bytes += kept_bytes(&event);
         self.log.push_back(event);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::api::request::RequestInfo;
 use crate::state::kinds::{CRDS, Kind, Registry};
 use crate::state::log::{Event, Resource};
 use crate::state::object::{Object, ObjectKey};
@@ -57,6 +58,26 @@ impl Store {
 
     pub(crate) fn resources(&self) -> impl Iterator<Item = (&Arc<str>, &Resource)> {
         self.resources.iter()
+    }
+
+    /// The version that a read sees: the newest, unless a fault holds it back.
+    pub(crate) fn seen(&mut self, kind: &Kind, info: &RequestInfo) -> u64 {
+        let newest = self.version;
+        // Further back the log says nothing any more.
+        info.seen_version(newest)
+            .max(self.resource(kind).trimmed())
+            .min(newest)
+    }
+
+    /// The object as a read sees it.
+    pub(crate) fn find_seen(
+        &mut self,
+        kind: &Kind,
+        key: &ObjectKey,
+        info: &RequestInfo,
+    ) -> Option<Arc<Object>> {
+        let version = self.seen(kind, info);
+        self.resource(kind).find_at(key, version)
     }
 
     pub(crate) fn find(&self, kind: &Kind, key: &ObjectKey) -> Option<Arc<Object>> {

@@ -179,12 +179,7 @@ impl Lives {
 
     async fn the_dead_hold_nothing(&self, running: &Running<'_>) {
         let alive = |cluster: &Cluster| running.handle.fleet().get(cluster.name()).as_ref() == Some(cluster);
-        let living: Vec<_> = running
-            .sims
-            .servers()
-            .iter()
-            .map(|server| server.uid().to_owned())
-            .collect();
+        let living: Vec<_> = running.sims.servers().iter().map(Server::uid).collect();
         running
             .until("what has left holds nothing", async || {
                 if let Some(dead) = self.0.iter().find(|it| !alive(it) && it.connection_tasks() > 0) {
@@ -193,7 +188,7 @@ impl Lives {
                 let servers = running.sims.all();
                 let mut dead = servers
                     .iter()
-                    .filter(|server| !living.iter().any(|uid| uid == server.uid()));
+                    .filter(|server| !living.iter().any(|uid| *uid == server.uid()));
                 match dead.find(|server| server.counters().open_requests > 0) {
                     Some(server) => Err(format!("{server:?} is still asked")),
                     None => Ok(()),
