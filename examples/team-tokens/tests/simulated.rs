@@ -7,7 +7,7 @@ use mcrt::{
     Health,
     testing::{TestCluster, TestFleet},
 };
-use mcrt_sim::{Verb, Verdict};
+use mcrt_sim::{Fault, Faults, Requests};
 use serde_json::{Value, json};
 use std::{collections::BTreeSet, time::Duration};
 use team_tokens::{KEY, TEAM, TOKEN, TeamTokens, demo};
@@ -161,10 +161,7 @@ async fn writes_that_fail_are_tried_again() {
     let fleet = fleet().await;
     fleet.settled().await;
     let alpha = fleet.cluster("alpha");
-    alpha.server().hook(|request| match request.verb() {
-        Verb::Patch => Verdict::fail(500),
-        _ => Verdict::Pass,
-    });
+    alpha.faults(Faults::none().on(Requests::patches(), Fault::status(500)));
     alpha.create(config("green"));
     fleet.host().create(key("green"));
     fleet
@@ -176,7 +173,7 @@ async fn writes_that_fail_are_tried_again() {
         })
         .await;
     assert!(token(&alpha, "green").is_err());
-    alpha.server().clear_hook();
+    alpha.clear_faults();
     fleet.settled().await;
     assert!(token(&alpha, "green").is_ok());
     fleet.stop().await;
@@ -187,8 +184,7 @@ async fn a_partitioned_cluster_holds_up_no_other_and_catches_up() {
     let fleet = fleet().await;
     fleet.settled().await;
     let beta = fleet.cluster("beta");
-    beta.server().hook(|_| Verdict::Hang);
-    beta.server().disconnect_watches();
+    beta.partition();
     fleet.host().create(key("green"));
     for cluster in fleet.clusters() {
         cluster.create(config("green"));
@@ -208,7 +204,7 @@ async fn a_partitioned_cluster_holds_up_no_other_and_catches_up() {
         })
         .await;
     assert!(token(&beta, "green").is_err());
-    beta.server().clear_hook();
+    beta.heal();
     fleet.settled().await;
     assert!(token(&beta, "green").is_ok());
     fleet.stop().await;
@@ -217,18 +213,13 @@ async fn a_partitioned_cluster_holds_up_no_other_and_catches_up() {
 #[tokio::test(start_paused = true)]
 async fn a_restart_in_the_middle_of_the_work_loses_nothing() {
     let fleet = fleet().await;
-    fleet
-        .cluster("alpha")
-        .server()
-        .hook(|request| match request.verb() {
-            Verb::Patch => Verdict::Hang,
-            _ => Verdict::Pass,
-        });
+    let hangs = Faults::none().on(Requests::patches(), Fault::hang());
+    fleet.cluster("alpha").faults(hangs);
     fleet
         .until("a token", async || token(&fleet.cluster("beta"), "blue"))
         .await;
     let clusters = fleet.crash().await;
-    clusters.get("alpha").unwrap().clear_hook();
+    clusters.get("alpha").unwrap().clear_faults();
     let fleet = TestFleet::over(&clusters).controller(controller()).await;
     fleet.settled().await;
     assert!(
@@ -237,5 +228,34 @@ async fn a_restart_in_the_middle_of_the_work_loses_nothing() {
             .iter()
             .all(|cluster| token(cluster, "blue").is_ok())
     );
+    fleet.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_converges_after_a_quarter_of_all_requests_went_wrong() {
+    let fleet = TestFleet::start(["alpha", "beta", "gamma"])
+        .holding(|fleet| {
+            demo(fleet);
+            let some = || Requests::any().rate(0.05);
+            let plan = Faults::seeded(7)
+                .on(some(), Fault::status(503))
+                .on(some(), Fault::reset())
+                .on(
+                    some(),
+                    Fault::delay_between(Duration::ZERO, Duration::from_secs(5)),
+                )
+                .on(some(), Fault::lose_answer())
+                .on(Requests::watches(), Fault::expire_after(Duration::from_secs(20)));
+            fleet.faults(&plan);
+        })
+        .controller(controller())
+        .await;
+    tokio::time::sleep(Duration::from_mins(2)).await;
+    fleet.clusters().iter().for_each(TestCluster::clear_faults);
+    fleet.settled_within(Duration::from_mins(10)).await;
+    for cluster in fleet.clusters() {
+        assert!(token(&cluster, "blue").is_ok());
+        assert!(token(&cluster, "red").is_ok());
+    }
     fleet.stop().await;
 }

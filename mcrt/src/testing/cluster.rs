@@ -1,7 +1,7 @@
 //! One simulated cluster: its objects by type, without a client.
 use crate::redaction;
 use kube::Resource;
-use mcrt_sim::{Server, Status};
+use mcrt_sim::{Faults, Server, Status};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 use std::fmt;
@@ -27,6 +27,27 @@ impl TestCluster {
     /// The API server: faults, tokens, counters, kinds.
     pub fn server(&self) -> &Server {
         &self.0
+    }
+
+    /// Lets a plan of faults come over every request from now on; it replaces an earlier one.
+    pub fn faults(&self, plan: Faults) {
+        self.0.faults(plan);
+    }
+
+    /// Ends all faults but a partition.
+    pub fn clear_faults(&self) {
+        self.0.clear_faults();
+        self.0.clear_hook();
+    }
+
+    /// Cuts the cluster off: nothing passes, neither way, and nobody is told.
+    pub fn partition(&self) {
+        self.0.partition();
+    }
+
+    /// Ends a partition.
+    pub fn heal(&self) {
+        self.0.heal();
     }
 
     /// A client, for what the test wants to do as any client would. Drop it before the fleet is stopped.

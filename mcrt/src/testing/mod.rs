@@ -71,3 +71,6 @@ pub use leaks::{alive_tasks, nothing_left};
 pub use running::{Running, Servers};
 pub use start::Setup;
 pub use waiting::{eventually, eventually_in, within};
+
+/// The simulation: what faults are made of, for one.
+pub use mcrt_sim;

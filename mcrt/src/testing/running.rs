@@ -80,19 +80,26 @@ impl Running {
         }
     }
 
-    /// Ends the manager as a crash would: wherever it is, in the middle of whatever it does. What it held is gone;
-    /// what it wrote stays. Then checks that nothing is left.
+    /// Ends the manager as a crash would: wherever it is, in the middle of whatever it does. What it held is gone,
+    /// what it wrote stays, and nothing that it was about to do reaches a server any more. Then checks that nothing
+    /// is left.
     ///
     /// # Panics
     /// If it leaves anything.
     pub async fn crash(mut self) {
-        if let Some((task, _stop)) = self.work.take() {
-            task.abort();
-            // An aborted task says so as an error.
-            let _ = task.await;
-            // Nobody joins what it had begun: that ends by itself, running reconciles after the grace period.
-            nothing_left_within(LIMIT, &self.servers.all(), self.tasks).await;
-        }
+        let Some((task, _stop)) = self.work.take() else {
+            return;
+        };
+        let servers = self.servers.all();
+        // Reconciles that run get the grace period, as nobody can be told that there was a crash: cut off, they
+        // come to nothing.
+        let cut: Vec<_> = servers.iter().filter(|server| !server.is_partitioned()).collect();
+        cut.iter().for_each(|server| server.partition());
+        task.abort();
+        // An aborted task says so as an error.
+        let _ = task.await;
+        nothing_left_within(LIMIT, &servers, self.tasks).await;
+        cut.iter().for_each(|server| server.heal());
     }
 
     async fn join(&self, task: JoinHandle<()>) {

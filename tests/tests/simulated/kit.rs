@@ -8,6 +8,7 @@ use k8s_openapi::{
     api::core::v1::{ConfigMap, Secret},
 };
 use mcrt::{Action, Error, testing::TestFleet};
+use mcrt_sim::{Fault, Faults, Requests};
 use mcrt_tests::simulated::{Recorder, config, labelled, secret};
 use tokio::time::Instant;
 
@@ -200,17 +201,54 @@ async fn a_watch_that_is_down_is_not_settled() {
         .built_controller(seen.controller("seen"))
         .await;
     fleet.settled().await;
-    let server = fleet.cluster("eu").server().clone();
-    server.hook(|request| match request.verb() {
-        mcrt_sim::Verb::Watch => mcrt_sim::Verdict::fail(503),
-        _ => mcrt_sim::Verdict::Pass,
-    });
-    server.disconnect_watches();
-    fleet.cluster("eu").create(named("object"));
+    let eu = fleet.cluster("eu");
+    eu.faults(Faults::none().on(Requests::watches(), Fault::status(503)));
+    eu.server().disconnect_watches();
+    eu.create(named("object"));
     let told = failure(fleet.settled_within(Duration::from_mins(1))).await;
     assert!(told.contains("0 of 1 watches of eu are open"), "{told}");
-    server.clear_hook();
+    eu.clear_faults();
     fleet.settled().await;
     seen.expect("eu", "object", 1).unwrap();
     fleet.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_has_something_to_tell_is_not_settled() {
+    let seen: Recorder = Recorder::default();
+    let fleet = TestFleet::start(["eu"])
+        .built_controller(seen.controller("seen"))
+        .await;
+    fleet.settled().await;
+    let eu = fleet.cluster("eu");
+    eu.partition();
+    eu.create(named("object"));
+    let told = failure(fleet.settled_within(Duration::from_secs(5))).await;
+    assert!(told.contains("1 watches of eu have something to tell"), "{told}");
+    eu.heal();
+    fleet.settled().await;
+    seen.expect("eu", "object", 1).unwrap();
+    fleet.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_reaches_a_server_after_a_crash() {
+    let late: Recorder = Recorder::default().doing(|call| async move {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let mut written = named("written");
+        written.metadata.labels = None;
+        call.cx.apply(&written).await?;
+        Ok(Action::await_change())
+    });
+    let fleet = TestFleet::start(["eu"])
+        .built_controller(late.controller("late"))
+        .await;
+    let eu = fleet.cluster("eu");
+    eu.create(named("object"));
+    fleet
+        .until("it runs", async || late.expect("eu", "object", 1))
+        .await;
+    let sim = fleet.crash().await;
+    assert_eq!(eu.get::<ConfigMap>("written"), None);
+    assert!(!sim.get("eu").unwrap().is_partitioned());
 }
