@@ -17,6 +17,7 @@ pages! {
     builder: "src/builder.md"
     providers: "src/providers.md"
     testing: "src/testing.md"
+    simulator: "src/simulator.md"
     architecture: "src/architecture.md"
     wire_format: "src/wire-format.md"
     benchmarks: "src/benchmarks.md"

@@ -46,9 +46,11 @@ pub use access::user::User;
 pub use api::body::Body;
 pub use api::request::{RequestInfo, Verb};
 pub use api::status::Status;
+#[cfg(feature = "tls")]
+pub use door::authority::Authority;
 pub use door::counters::{Count, Counters, KindCounters};
 pub use door::hook::Verdict;
-pub use door::listener::Listener;
+pub use door::listener::{Listen, Listener, Sockets};
 pub use door::service::Service;
 pub use faults::fault::Fault;
 pub use faults::plan::Faults;

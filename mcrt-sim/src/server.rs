@@ -130,7 +130,8 @@ impl Server {
         self.0.knobs.lock().plan = None;
     }
 
-    /// Cuts the server off: requests wait and open watches are silent until [`heal`](Self::heal).
+    /// Cuts the server off: requests wait and open watches are silent until [`heal`](Self::heal). Through sockets no
+    /// byte passes, though connections are still accepted, by the system.
     pub fn partition(&self) {
         self.0.gate.close();
     }

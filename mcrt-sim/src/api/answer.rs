@@ -5,24 +5,32 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::Stream;
+use http::HeaderValue;
 use serde_json::{Value, json};
 
+use crate::api::accept::Form;
 use crate::api::discovery;
+use crate::api::options::{delete_options, write_options};
 use crate::api::request::{RequestInfo, Verb};
 use crate::api::status::Status;
+use crate::api::table::Table;
+use crate::merge::apply::check_config;
 use crate::merge::patch::PatchType;
 use crate::read::list;
+use crate::read::options::{ListOptions, parse_version};
 use crate::read::watch;
 use crate::server::Inner;
-use crate::state::object::{Object, ObjectKey};
+use crate::state::object::{Object, ObjectKey, meta_mut};
 use crate::write::admit::admit;
-use crate::write::delete::{DeleteOptions, Deleted, Propagation};
-use crate::write::operation::{Target, WriteOptions};
+use crate::write::delete::Deleted;
+use crate::write::operation::Target;
 use crate::write::tend::tend;
 
 /// A successful answer.
 pub(crate) enum Answer {
     Json(u16, Vec<u8>),
+    /// JSON under a media type of its own.
+    Typed(HeaderValue, Vec<u8>),
     Text(u16, String),
     Events(Pin<Box<dyn Stream<Item = Bytes> + Send>>),
 }
@@ -45,11 +53,26 @@ fn carry_out(server: &Arc<Inner>, info: &RequestInfo, body: &[u8]) -> Result<Ans
     if info.verb() == Verb::Raw {
         return discovery::answer(server, info);
     }
+    if !info.takes_json() {
+        return Err(Status::not_acceptable());
+    }
     let target = match find_target(server, info) {
         Ok(target) => target,
         Err(None) => return Ok(page_not_found()),
         Err(Some(status)) => return Err(status),
     };
+    info.form().check()?;
+    info.form().check_list(info.verb() == Verb::List)?;
+    let is_table = info.form() == Form::Table;
+    let table = is_table.then(|| Table::new(server, &target, info)).transpose()?;
+    let answer = operate(server, target, info, body)?;
+    Ok(match table {
+        Some(table) => table.show(answer),
+        None => answer,
+    })
+}
+
+fn operate(server: &Arc<Inner>, target: Target, info: &RequestInfo, body: &[u8]) -> Result<Answer, Status> {
     match info.verb() {
         Verb::List => list::list(server, &target, info).map(|list| Answer::Json(200, list)),
         Verb::Watch => {
@@ -58,7 +81,14 @@ fn carry_out(server: &Arc<Inner>, info: &RequestInfo, body: &[u8]) -> Result<Ans
         }
         Verb::Get => {
             let key = key(info);
-            let found = server.store().find_seen(&target.kind, &key, info);
+            let mut store = server.store();
+            let asked = parse_version(info.resource_version().unwrap_or_default());
+            let asked = asked.map_err(|why| Status::new(500, "", why))?;
+            let newest = store.seen(&target.kind, info);
+            if asked > newest {
+                return Err(Status::version_too_large(asked, newest));
+            }
+            let found = store.find_seen(&target.kind, &key, info);
             let found = found.ok_or_else(|| target.not_found(&key.name))?;
             Ok(one(200, &target, info, &found))
         }
@@ -82,12 +112,17 @@ fn find_target(server: &Inner, info: &RequestInfo) -> Result<Target, Option<Stat
     let kind = store.registry.by_plural(info.group(), info.plural());
     let found = kind.and_then(|kind| Some((kind, kind.version(info.version())?)));
     let Some((kind, version)) = found else {
-        let known = store.registry.has_builtin(info.group(), info.version());
+        // The core group answers for all of its versions, also for those that there are not.
+        let known = info.group().is_empty() || store.registry.has_builtin(info.group(), info.version());
         return Err(known.then(Status::not_served));
     };
     let status = match info.subresource() {
         None => false,
         Some("status") if version.status => true,
+        Some("finalize") if kind.is_namespace() => match info.verb() {
+            Verb::Update => false,
+            _ => return Err(Some(Status::method_not_allowed())),
+        },
         Some(_) => return Err(Some(Status::not_served())),
     };
     let crosses = info.namespace().is_none() && matches!(info.verb(), Verb::List | Verb::Watch);
@@ -102,7 +137,9 @@ fn find_target(server: &Inner, info: &RequestInfo) -> Result<Target, Option<Stat
     }
     let collection = info.name().is_none() && matches!(info.verb(), Verb::Update | Verb::Patch);
     let on_object = info.name().is_some() && info.verb() == Verb::Create;
-    if collection || on_object || status && info.verb() == Verb::Delete {
+    // Namespaces go one by one: their content has to go first.
+    let all_namespaces = kind.is_namespace() && info.verb() == Verb::DeleteCollection;
+    if collection || on_object || all_namespaces || status && info.verb() == Verb::Delete {
         return Err(Some(Status::method_not_allowed()));
     }
     Ok(Target {
@@ -128,118 +165,77 @@ fn one(code: u16, target: &Target, info: &RequestInfo, object: &Object) -> Answe
     Answer::Json(code, out)
 }
 
-fn options(info: &RequestInfo) -> Result<WriteOptions, Status> {
-    let dry_run = match info.query("dryRun") {
-        None | Some("") => false,
-        Some("All") => true,
-        Some(other) => {
-            return Err(Status::new(
-                422,
-                "Invalid",
-                format!("dryRun: Unsupported value: \"{other}\""),
-            ));
-        }
-    };
-    let status = info.subresource() == Some("status");
-    Ok(WriteOptions {
-        dry_run,
-        status,
-        ..WriteOptions::by(info.manager())
-    })
-}
-
-fn parse(body: &[u8]) -> Result<Value, Status> {
+/// Reads the body of a write. Only the place of an error is told: its text may quote the body, which may be secret.
+fn parse(target: &Target, info: &RequestInfo, body: &[u8]) -> Result<Value, Status> {
+    let content_type = info.content_type().split(';').next().unwrap_or_default().trim();
+    let known = matches!(content_type, "" | "application/json" | "application/yaml");
+    if info.verb() != Verb::Patch && !known {
+        return Err(Status::unsupported_media_type(
+            "the body of the request was in an unknown format - accepted media types include: application/json, \
+             application/yaml, application/vnd.kubernetes.protobuf",
+        ));
+    }
     serde_json::from_slice(body).map_err(|error| {
-        // Position only: the text of the error may quote the body, and the body may be a Secret.
+        let kind = &target.kind.kind;
         let (line, column) = (error.line(), error.column());
         Status::bad_request(format!(
-            "the body of the request is not JSON: line {line}, column {column}"
+            "the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; json parse \
+             error: line {line}, column {column}"
         ))
     })
 }
 
 fn create(server: &Inner, target: &Target, info: &RequestInfo, body: &[u8]) -> Result<Answer, Status> {
-    let mut value = parse(body)?;
+    let mut value = parse(target, info, body)?;
     admit(target, info.namespace(), None, &mut value)?;
-    let object = server.store().create(target, value, &options(info)?)?;
+    let options = write_options(info)?;
+    let object = server.store().create(target, value, &options)?;
     Ok(one(201, target, info, &object))
 }
 
 fn update(server: &Inner, target: &Target, info: &RequestInfo, body: &[u8]) -> Result<Answer, Status> {
-    let mut value = parse(body)?;
+    let mut value = parse(target, info, body)?;
     admit(target, info.namespace(), info.name(), &mut value)?;
     let key = key(info);
+    let options = write_options(info)?;
     let mut store = server.store();
-    let old = store
-        .find(&target.kind, &key)
-        .ok_or_else(|| target.not_found(&key.name))?;
+    let Some(old) = store.find(&target.kind, &key) else {
+        if !target.kind.is_made_by_update() {
+            return Err(target.not_found(&key.name));
+        }
+        meta_mut(&mut value).remove("resourceVersion");
+        let object = store.create(target, value, &options)?;
+        return Ok(one(201, target, info, &object));
+    };
     let version = value["metadata"]["resourceVersion"].as_str().unwrap_or_default();
     if version.is_empty() && !target.kind.builtin {
         let why = "Invalid value: 0x0: must be specified for an update";
         return Err(target.invalid(&key.name, "metadata.resourceVersion", why));
     }
-    let object = store.replace(target, &old, value, &options(info)?)?;
+    let object = if info.subresource() == Some("finalize") {
+        store.finalize_namespace(target, &old, &value, &options)?
+    } else {
+        store.replace(target, &old, value, &options)?
+    };
     Ok(one(200, target, info, &object))
 }
 
 fn patch(server: &Inner, target: &Target, info: &RequestInfo, body: &[u8]) -> Result<Answer, Status> {
     let kind = PatchType::parse(info.content_type())?;
-    let mut value = parse(body)?;
+    let options = write_options(info)?;
+    let mut value = parse(target, info, body)?;
     let key = key(info);
     if kind != PatchType::Apply {
-        let object = server
-            .store()
-            .patch(target, &key, kind, &value, &options(info)?)?;
+        let object = server.store().patch(target, &key, kind, &value, &options)?;
         return Ok(one(200, target, info, &object));
     }
-    if info.query("fieldManager").is_none_or(str::is_empty) {
-        let why = "Required value: is required for apply patch";
-        return Err(Status::invalid(
-            "meta.k8s.io",
-            "PatchOptions",
-            "",
-            "fieldManager",
-            why,
-        ));
-    }
+    check_config(target, &value)?;
     admit(target, info.namespace(), info.name(), &mut value)?;
     let applied = server
         .store()
-        .apply(target, &key, value, &options(info)?, info.flag("force"));
+        .apply(target, &key, value, &options, info.flag("force"));
     let (object, created) = applied?;
     Ok(one(if created { 201 } else { 200 }, target, info, &object))
-}
-
-fn delete_options(info: &RequestInfo, body: &[u8]) -> Result<DeleteOptions, Status> {
-    let body = if body.is_empty() { json!({}) } else { parse(body)? };
-    let precondition = |field: &str| body["preconditions"][field].as_str().map(str::to_owned);
-    let policy = body["propagationPolicy"]
-        .as_str()
-        .or(info.query("propagationPolicy"));
-    let propagation = match policy {
-        Some("Orphan") => Propagation::Orphan,
-        Some("Foreground") => Propagation::Foreground,
-        None if body["orphanDependents"] == true => Propagation::Orphan,
-        Some("Background") => Propagation::Background,
-        None | Some("") => Propagation::Unsaid,
-        Some(other) => {
-            let why = format!("Unsupported value: \"{other}\"");
-            return Err(Status::invalid(
-                "meta.k8s.io",
-                "DeleteOptions",
-                "",
-                "propagationPolicy",
-                &why,
-            ));
-        }
-    };
-    let dry_run = body["dryRun"].as_array().is_some_and(|all| !all.is_empty()) || options(info)?.dry_run;
-    Ok(DeleteOptions {
-        uid: precondition("uid"),
-        version: precondition("resourceVersion"),
-        propagation,
-        dry_run,
-    })
 }
 
 fn delete(server: &Inner, target: &Target, info: &RequestInfo, body: &[u8]) -> Result<Answer, Status> {
@@ -266,20 +262,16 @@ fn delete_collection(
     body: &[u8],
 ) -> Result<Answer, Status> {
     let options = delete_options(info, body)?;
-    let filter = list::filter(info)?;
+    let selected = ListOptions::read(info, &target.kind, &target.version)?;
     let mut store = server.store();
-    let objects = store.in_namespace(&target.kind.id, info.namespace());
-    let mut items = Vec::new();
-    for object in objects.iter().filter(|object| filter.matches(object)) {
-        match store.delete(target, &object.key, &options) {
-            Ok(Deleted::Gone(object) | Deleted::Pending(object)) => items.push(target.thaw(&object)),
-            // The garbage collector was faster.
-            Err(status) if status.code() == 404 => {}
-            Err(status) => return Err(status),
-        }
+    let newest = store.version;
+    let page = list::page(&mut store, target, &selected, newest)?;
+    for object in &page.objects {
+        store.delete(target, &object.key, &options)?;
     }
-    Ok(Answer::json(&json!({
-        "kind": format!("{}List", target.kind.kind), "apiVersion": target.version.api_version,
-        "metadata": {"resourceVersion": store.version.to_string()}, "items": items,
-    })))
+    let metadata = page.metadata().to_string();
+    Ok(Answer::Json(
+        200,
+        list::render(target, info.metadata_only(), &metadata, &page.objects),
+    ))
 }

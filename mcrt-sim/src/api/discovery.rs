@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use http::HeaderValue;
 use serde_json::{Value, json};
 
 use crate::api::answer::{Answer, page_not_found};
+use crate::api::openapi;
 use crate::api::request::RequestInfo;
 use crate::api::status::Status;
 use crate::server::Inner;
@@ -21,17 +23,45 @@ const VERBS: [&str; 8] = [
     "watch",
 ];
 
+const STATUS_VERBS: [&str; 3] = ["get", "patch", "update"];
+
+/// What callers put into `Accept` to get everything at once, and what the answer then is.
+const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+const AGGREGATED_TYPE: HeaderValue = HeaderValue::from_static(AGGREGATED);
+
 pub(crate) fn answer(server: &Inner, info: &RequestInfo) -> Result<Answer, Status> {
     let path = info.path().trim_end_matches('/');
-    if !matches!(*info.method(), http::Method::GET | http::Method::HEAD) {
+    let segments: Vec<_> = path.split('/').skip(1).collect();
+    if let [check @ ("healthz" | "livez" | "readyz"), rest @ ..] = segments.as_slice() {
+        return Ok(health(check, rest, info));
+    }
+    if *info.method() != http::Method::GET {
         return Err(Status::method_not_allowed());
     }
-    let segments: Vec<_> = path.split('/').skip(1).collect();
-    if let ["healthz" | "livez" | "readyz", ..] = segments.as_slice() {
-        return Ok(Answer::Text(200, "ok".to_owned()));
+    if matches!(segments.as_slice(), ["api" | "apis"]) && info.accepts(AGGREGATED) {
+        let groups = aggregate(server, segments[0] == "api");
+        return Ok(Answer::Typed(AGGREGATED_TYPE, groups.to_string().into_bytes()));
     }
+    if let ["openapi", rest @ ..] = segments.as_slice() {
+        return Ok(openapi::answer(server, rest).unwrap_or_else(page_not_found));
+    }
+    let value = find(server, &segments);
+    if value.is_some() {
+        info.form().check()?;
+    }
+    match (value, segments.as_slice()) {
+        (Some(value), _) => Ok(Answer::json(&value)),
+        // A group that is served answers for versions that it does not have.
+        (None, ["api", _]) => Err(Status::not_served()),
+        (None, ["apis", group, _]) if is_builtin(server, group) => Err(Status::not_served()),
+        _ => Ok(page_not_found()),
+    }
+}
+
+fn find(server: &Inner, segments: &[&str]) -> Option<Value> {
     let registry = server.store().registry.clone();
-    let value = match segments.as_slice() {
+    match segments {
+        [] | [""] => Some(json!({"paths": paths(&registry)})),
         ["version"] => Some(version(&server.git_version())),
         ["api"] => Some(json!({"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []})),
         ["api", version] => resources(&registry, "", version),
@@ -50,8 +80,48 @@ pub(crate) fn answer(server: &Inner, info: &RequestInfo) -> Result<Answer, Statu
         }),
         ["apis", group, version] => resources(&registry, group, version),
         _ => None,
-    };
-    Ok(value.map_or_else(page_not_found, |value| Answer::json(&value)))
+    }
+}
+
+fn is_builtin(server: &Inner, group: &str) -> bool {
+    let registry = &server.store().registry;
+    registry.iter().any(|kind| kind.builtin && kind.group == group)
+}
+
+/// Checks that all pass: a simulated server is ready from the start.
+fn health(check: &str, rest: &[&str], info: &RequestInfo) -> Answer {
+    const CHECKS: [&str; 3] = ["ping", "log", "etcd"];
+    match rest {
+        [] if info.query("verbose").is_some() => {
+            let passed: String = CHECKS.map(|name| format!("[+]{name} ok\n")).concat();
+            Answer::Text(200, format!("{passed}{check} check passed\n"))
+        }
+        [] => Answer::Text(200, "ok".to_owned()),
+        [one] if CHECKS.contains(one) => Answer::Text(200, "ok".to_owned()),
+        _ => page_not_found(),
+    }
+}
+
+fn paths(registry: &Registry) -> Vec<String> {
+    let mut paths: Vec<_> = [
+        "/api",
+        "/api/v1",
+        "/apis",
+        "/healthz",
+        "/livez",
+        "/openapi/v2",
+        "/openapi/v3",
+        "/readyz",
+        "/version",
+    ]
+    .map(str::to_owned)
+    .into();
+    for (name, versions) in groups(registry) {
+        paths.push(format!("/apis/{name}"));
+        paths.extend(versions.iter().map(|version| format!("/apis/{name}/{version}")));
+    }
+    paths.sort();
+    paths
 }
 
 fn version(git: &str) -> Value {
@@ -63,7 +133,7 @@ fn version(git: &str) -> Value {
     })
 }
 
-/// Versions by group, without the core group.
+/// Versions by group, without the core group; the preferred version first.
 fn groups(registry: &Registry) -> BTreeMap<&str, Vec<&str>> {
     let mut groups: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for kind in registry.iter().filter(|kind| !kind.group.is_empty()) {
@@ -74,7 +144,31 @@ fn groups(registry: &Registry) -> BTreeMap<&str, Vec<&str>> {
             }
         }
     }
+    for versions in groups.values_mut() {
+        versions.sort_by_cached_key(|version| priority(version));
+    }
     groups
+}
+
+/// Orders versions as the API does: stable ones before beta before alpha, later ones first, others by name at the end.
+fn priority(version: &str) -> (u8, std::cmp::Reverse<u64>, std::cmp::Reverse<u64>, String) {
+    let read = || -> Option<(u8, u64, u64)> {
+        let rest = version.strip_prefix('v')?;
+        let letters = rest.find(|letter: char| !letter.is_ascii_digit());
+        let (major, rest) = rest.split_at(letters.unwrap_or(rest.len()));
+        let (stage, rest) = match (rest.strip_prefix("beta"), rest.strip_prefix("alpha")) {
+            _ if rest.is_empty() => return Some((0, major.parse().ok()?, 0)),
+            (Some(rest), _) => (1, rest),
+            (_, Some(rest)) => (2, rest),
+            _ => return None,
+        };
+        Some((stage, major.parse().ok()?, rest.parse().ok()?))
+    };
+    let reverse = std::cmp::Reverse;
+    match read() {
+        Some((stage, major, minor)) => (stage, reverse(major), reverse(minor), String::new()),
+        None => (3, reverse(0), reverse(0), version.to_owned()),
+    }
 }
 
 fn group(name: &str, versions: &[&str]) -> Value {
@@ -83,14 +177,24 @@ fn group(name: &str, versions: &[&str]) -> Value {
     json!({"name": name, "versions": versions, "preferredVersion": versions.first()})
 }
 
+/// The kinds of a group's version.
+fn served<'a>(
+    registry: &'a Registry,
+    group: &'a str,
+    version: &'a str,
+) -> impl Iterator<Item = (&'a Kind, &'a Version)> {
+    let kinds = registry.iter().filter(move |kind| kind.group == group);
+    kinds.filter_map(move |kind| Some((&**kind, kind.version(version)?)))
+}
+
+fn verbs(kind: &Kind) -> Vec<&'static str> {
+    let fits = |verb: &&str| !(kind.is_namespace() && *verb == "deletecollection");
+    VERBS.into_iter().filter(fits).collect()
+}
+
 fn resources(registry: &Registry, group: &str, version: &str) -> Option<Value> {
-    let kinds = registry.iter().filter(|kind| kind.group == group);
-    let served: Vec<_> = kinds
-        .filter_map(|kind| Some((kind, kind.version(version)?)))
-        .collect();
-    let api_version = served.first()?.1.api_version.clone();
-    let resources: Vec<_> = served
-        .into_iter()
+    let api_version = served(registry, group, version).next()?.1.api_version.clone();
+    let resources: Vec<_> = served(registry, group, version)
         .flat_map(|(kind, version)| resource(kind, version))
         .collect();
     Some(json!({
@@ -99,15 +203,85 @@ fn resources(registry: &Registry, group: &str, version: &str) -> Option<Value> {
 }
 
 fn resource(kind: &Kind, version: &Version) -> Vec<Value> {
-    let mut resources = vec![json!({
-        "name": kind.plural, "singularName": kind.singular(), "namespaced": kind.namespaced,
-        "kind": kind.kind, "verbs": VERBS,
-    })];
+    let mut resource = json!({
+        "name": kind.plural, "singularName": kind.singular, "namespaced": kind.namespaced,
+        "kind": kind.kind, "verbs": verbs(kind),
+    });
+    add_names(&mut resource, kind);
+    let mut resources = vec![resource];
     if version.status {
         resources.push(json!({
             "name": format!("{}/status", kind.plural), "singularName": "", "namespaced": kind.namespaced,
-            "kind": kind.kind, "verbs": ["get", "patch", "update"],
+            "kind": kind.kind, "verbs": STATUS_VERBS,
         }));
     }
     resources
+}
+
+fn add_names(resource: &mut Value, kind: &Kind) {
+    for (field, names) in [
+        ("shortNames", &kind.short_names),
+        ("categories", &kind.categories),
+    ] {
+        if !names.is_empty() {
+            resource[field] = names.clone().into();
+        }
+    }
+}
+
+/// All that is served, in one document.
+fn aggregate(server: &Inner, core: bool) -> Value {
+    let registry = server.store().registry.clone();
+    let version = |group: &str, version: &str| {
+        let resources: Vec<_> = served(&registry, group, version)
+            .map(|(kind, version)| aggregated_resource(kind, version))
+            .collect();
+        json!({"version": version, "resources": resources, "freshness": "Current"})
+    };
+    let items: Vec<_> = if core {
+        vec![json!({"metadata": {}, "versions": [version("", "v1")]})]
+    } else {
+        let groups = groups(&registry).into_iter();
+        let item = |(name, versions): (&str, Vec<&str>)| {
+            let versions: Vec<_> = versions.iter().map(|known| version(name, known)).collect();
+            json!({"metadata": {"name": name}, "versions": versions})
+        };
+        groups.map(item).collect()
+    };
+    json!({
+        "kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": items,
+    })
+}
+
+fn aggregated_resource(kind: &Kind, version: &Version) -> Value {
+    let response = json!({"group": kind.group, "version": version.name, "kind": kind.kind});
+    let mut resource = json!({
+        "resource": kind.plural, "responseKind": response, "singularResource": kind.singular,
+        "scope": if kind.namespaced { "Namespaced" } else { "Cluster" }, "verbs": verbs(kind),
+    });
+    add_names(&mut resource, kind);
+    if version.status {
+        let status = json!({"subresource": "status", "responseKind": response, "verbs": STATUS_VERBS});
+        resource["subresources"] = json!([status]);
+    }
+    resource
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_come_in_the_order_of_the_api() {
+        let mut versions = [
+            "foo1", "v1alpha1", "v1", "v11beta2", "v10", "v3beta1", "v1beta1", "v2", "foo10",
+        ];
+        versions.sort_by_cached_key(|version| priority(version));
+        assert_eq!(
+            versions,
+            [
+                "v10", "v2", "v1", "v11beta2", "v3beta1", "v1beta1", "v1alpha1", "foo1", "foo10"
+            ]
+        );
+    }
 }

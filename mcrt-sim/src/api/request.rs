@@ -7,6 +7,8 @@ use std::sync::Arc;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, USER_AGENT};
 use http::{HeaderMap, Method, request::Parts};
 
+use crate::api::accept::Form;
+
 /// What a request does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Verb {
@@ -107,6 +109,11 @@ impl RequestInfo {
             _ => return,
         };
         let mut rest: Vec<_> = rest.iter().map(|segment| &**segment).collect();
+        // The old form of a watch says so in the path.
+        let watch = rest.first() == Some(&"watch") && rest.len() > 1;
+        if watch {
+            rest.remove(0);
+        }
         if let ["namespaces", namespace, plural, ..] = rest.as_slice()
             && !(self.group.is_empty() && matches!(*plural, "status" | "finalize"))
         {
@@ -117,15 +124,20 @@ impl RequestInfo {
         self.plural = rest.next().unwrap_or_default();
         self.name = rest.next();
         self.subresource = rest.next();
+        if watch {
+            self.query.push(("watch".to_owned(), "true".to_owned()));
+            if let Some(name) = self.name.take() {
+                self.query
+                    .push(("fieldSelector".to_owned(), format!("metadata.name={name}")));
+            }
+        }
         if rest.next().is_none() {
             self.verb = self.read_verb();
         }
     }
 
     fn read_verb(&self) -> Verb {
-        let watch = self
-            .query("watch")
-            .is_some_and(|watch| matches!(watch, "" | "1" | "true"));
+        let watch = self.flag("watch");
         match (&self.method, self.name.is_some()) {
             // A path that names an object reads it, whatever else the query says.
             (&Method::GET | &Method::HEAD, true) => Verb::Get,
@@ -238,9 +250,15 @@ impl RequestInfo {
             .map(|(_, value)| value.as_str())
     }
 
+    /// All values of a parameter of the query.
+    pub(crate) fn query_all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        let named = self.query.iter().filter(move |(known, _)| known == name);
+        named.map(|(_, value)| value.as_str())
+    }
+
     /// Whether the answer is to carry metadata only.
     pub fn metadata_only(&self) -> bool {
-        self.accept.contains("as=PartialObjectMetadata")
+        matches!(self.form(), Form::Metadata | Form::MetadataList)
     }
 
     /// The User-Agent header.
@@ -248,17 +266,38 @@ impl RequestInfo {
         &self.agent
     }
 
+    /// The form that the answer is to have.
+    pub(crate) fn form(&self) -> Form {
+        Form::read(&self.accept)
+    }
+
+    /// Whether the answer may have this form, for what is not about objects.
+    pub(crate) fn accepts(&self, parameter: &str) -> bool {
+        self.accept.contains(parameter)
+    }
+
     pub(crate) fn method(&self) -> &Method {
         &self.method
+    }
+
+    /// Whether the client takes JSON in some form.
+    pub(crate) fn takes_json(&self) -> bool {
+        let mut offers = self
+            .accept
+            .split(',')
+            .map(|offer| offer.split(';').next().unwrap_or_default().trim());
+        self.accept.is_empty()
+            || offers.any(|offer| matches!(offer, "application/json" | "application/*" | "*/*"))
     }
 
     pub(crate) fn content_type(&self) -> &str {
         &self.content_type
     }
 
+    /// Whether a parameter is there and does not say no; everything else says yes.
     pub(crate) fn flag(&self, name: &str) -> bool {
-        self.query(name)
-            .is_some_and(|value| matches!(value, "1" | "true"))
+        let value = self.query(name).map(str::to_ascii_lowercase);
+        value.is_some_and(|value| !matches!(value.as_str(), "0" | "false"))
     }
 
     /// Who writes: the field manager, else the first word of the user agent.

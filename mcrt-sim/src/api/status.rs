@@ -12,6 +12,8 @@ pub struct Status {
     reason: Cow<'static, str>,
     message: String,
     details: Option<Box<Value>>,
+    /// Where a list that cannot go on as it began may go on.
+    next: Option<Box<str>>,
     retry_after: Option<u64>,
 }
 
@@ -23,6 +25,7 @@ impl Status {
             reason: reason.into(),
             message: message.into(),
             details: None,
+            next: None,
             retry_after: None,
         }
     }
@@ -104,6 +107,11 @@ impl Status {
             .with_details(json!({"name": name, "group": group, "kind": plural}))
     }
 
+    pub(crate) fn with_prefix(mut self, prefix: &str) -> Self {
+        self.message.insert_str(0, prefix);
+        self
+    }
+
     pub(crate) fn conflict(group: &str, plural: &str, name: &str, why: &str) -> Self {
         let message = format!(
             "Operation cannot be fulfilled on {} \"{name}\": {why}",
@@ -123,8 +131,44 @@ impl Status {
         Self::new(413, "RequestEntityTooLarge", message)
     }
 
+    pub(crate) fn not_acceptable() -> Self {
+        let message = "406: Not Acceptable\n\nAvailable representations: application/json";
+        Self::new(406, "NotAcceptable", message).with_details(json!({}))
+    }
+
+    /// The answer cannot have the form that was asked for.
+    pub(crate) fn no_such_form(message: &str) -> Self {
+        Self::new(406, "NotAcceptable", message)
+    }
+
     pub(crate) fn unsupported_media_type(message: impl Into<String>) -> Self {
         Self::new(415, "UnsupportedMediaType", message)
+    }
+
+    /// Adds the token by which the rest of a list can be had, at another version.
+    pub(crate) fn with_next(mut self, token: &str) -> Self {
+        self.next = Some(token.into());
+        self
+    }
+
+    /// An object or a parameter that breaks rules.
+    pub(crate) fn invalid_fields(group: &str, kind: &str, name: &str, causes: &[Cause]) -> Self {
+        let scoped = resource(group, kind);
+        let sentences: Vec<_> = causes
+            .iter()
+            .map(|cause| format!("{}: {}", cause.field, cause.message))
+            .collect();
+        let sentences = match sentences.as_slice() {
+            [one] => one.clone(),
+            several => format!("[{}]", several.join(", ")),
+        };
+        let causes: Vec<_> = causes.iter().map(Cause::to_value).collect();
+        Self::new(
+            422,
+            "Invalid",
+            format!("{scoped} \"{name}\" is invalid: {sentences}"),
+        )
+        .with_details(json!({"name": name, "group": group, "kind": kind, "causes": causes}))
     }
 
     pub(crate) fn invalid(group: &str, kind: &str, name: &str, field: &str, why: &str) -> Self {
@@ -169,6 +213,9 @@ impl Status {
             "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
             "message": self.message, "code": self.code,
         });
+        if let Some(next) = &self.next {
+            value["metadata"]["continue"] = (**next).into();
+        }
         if !self.reason.is_empty() {
             value["reason"] = self.reason.as_ref().into();
         }
@@ -176,6 +223,68 @@ impl Status {
             value["details"] = (**details).clone();
         }
         value
+    }
+}
+
+/// What is wrong with one field.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Cause {
+    reason: &'static str,
+    field: String,
+    message: String,
+}
+
+impl Cause {
+    /// A value as JSON or text shows it, and the rule it breaks.
+    pub(crate) fn invalid(field: &str, value: impl fmt::Display, why: &str) -> Self {
+        Self::new(
+            "FieldValueInvalid",
+            field,
+            format!("Invalid value: {value}: {why}"),
+        )
+    }
+
+    /// A text and the rule it breaks.
+    pub(crate) fn invalid_text(field: &str, value: &str, why: &str) -> Self {
+        Self::invalid(field, format_args!("{value:?}"), why)
+    }
+
+    pub(crate) fn required(field: &str, why: &str) -> Self {
+        Self::new("FieldValueRequired", field, format!("Required value: {why}"))
+    }
+
+    pub(crate) fn forbidden(field: &str, why: &str) -> Self {
+        Self::new("FieldValueForbidden", field, format!("Forbidden: {why}"))
+    }
+
+    pub(crate) fn unsupported(field: &str, value: &str, supported: &[&str]) -> Self {
+        Self::unsupported_list(field, format_args!("{value:?}"), supported)
+    }
+
+    pub(crate) fn unsupported_list(field: &str, value: impl fmt::Display, supported: &[&str]) -> Self {
+        let supported: Vec<_> = supported.iter().map(|one| format!("{one:?}")).collect();
+        let message = format!(
+            "Unsupported value: {value}: supported values: {}",
+            supported.join(", ")
+        );
+        Self::new("FieldValueNotSupported", field, message)
+    }
+
+    pub(crate) fn too_long(field: &str, limit: usize) -> Self {
+        let message = format!("Too long: may not be more than {limit} bytes");
+        Self::new("FieldValueTooLong", field, message)
+    }
+
+    fn new(reason: &'static str, field: &str, message: String) -> Self {
+        Self {
+            reason,
+            field: field.to_owned(),
+            message,
+        }
+    }
+
+    fn to_value(&self) -> Value {
+        json!({"reason": self.reason, "message": self.message, "field": self.field})
     }
 }
 

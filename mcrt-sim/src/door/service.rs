@@ -13,7 +13,7 @@ use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use tower::BoxError;
 
-use crate::access::user::Deed;
+use crate::access::reviews;
 use crate::api::answer::{self, Answer};
 use crate::api::body::{Body, Guards};
 use crate::api::request::{RequestInfo, Verb};
@@ -88,12 +88,13 @@ where
     if effects.replay > 0 && info.verb() == Verb::Watch {
         info.start_earlier(effects.replay);
     }
-    if let Err(status) = caller.check(&Deed::of(&info)) {
+    if let Err(status) = caller.check(&server.0, &info) {
         server.0.counting.refuse(status.code());
         return Ok(refuse(&status, guards));
     }
     let answer = match read_body(body).await? {
-        Ok(body) => answer::answer(&server.0, &info, &body),
+        Ok(body) => reviews::answer(&server.0, &caller, &info, &body)
+            .unwrap_or_else(|| answer::answer(&server.0, &info, &body)),
         Err(status) => Err(status),
     };
     if effects.lost {
@@ -101,6 +102,9 @@ where
     }
     Ok(match answer {
         Ok(Answer::Json(code, bytes)) => response(code, JSON, whole(bytes, &effects.spoils, guards)),
+        Ok(Answer::Typed(media_type, bytes)) => {
+            response(200, media_type, whole(bytes, &effects.spoils, guards))
+        }
         Ok(Answer::Text(code, text)) => response(code, TEXT, whole(text.into(), &effects.spoils, guards)),
         Ok(Answer::Events(events)) if effects.spoils.is_empty() => {
             response(200, JSON, Body::events(events, guards))

@@ -1,18 +1,27 @@
 //! Server-side apply: merging what a manager declares, owning it, and letting go of what it no longer says.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
 use crate::api::status::Status;
-use crate::merge::fields::{self, Elem, FieldSet, Path};
-use crate::merge::managed::{self, Entry, Writer};
-use crate::merge::schema::{ListType, is_atomic_map, list_type};
-use crate::state::object::{Object, ObjectKey, meta_mut, object_mut};
+use crate::merge::combine::{check, merge, remove};
+use crate::merge::compare::Comparison;
+use crate::merge::fields::{self, FieldSet, Path};
+use crate::merge::managed::{self, Comparisons, Entry, Writer};
+use crate::merge::types::Cursor;
+use crate::merge::zero::zero;
+use crate::state::object::{Object, ObjectKey, meta_mut, now, object_mut};
 use crate::state::store::Store;
 use crate::write::admit::check_uid;
 use crate::write::operation::{Target, WriteOptions};
-use crate::write::prepare::prune_nulls;
+
+/// The annotation in which `kubectl apply` on the client's side keeps what it applied last.
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+/// The manager that takes over from it.
+const KUBECTL: &str = "kubectl";
 
 impl Store {
     /// Applies a configuration; says whether the object was created.
@@ -29,11 +38,18 @@ impl Store {
             ..options.clone()
         };
         let writer = options.writer(target);
-        strip(target, &mut config, options.status)?;
+        let metadata = meta_mut(&mut config);
+        if metadata
+            .get("managedFields")
+            .is_some_and(|fields| !fields.is_null())
+        {
+            return Err(Status::bad_request("metadata.managedFields must be nil"));
+        }
         if let Some(old) = self.find(&target.kind, key) {
             check_uid(target, &old, &config)?;
             let live = target.thaw(&old);
-            let merged = merge_into(&live, &config, &writer, force)?;
+            let mut merged = apply_to(&live, &config, &writer, force)?;
+            restore_identity(&config, &mut merged);
             return Ok((self.replace(target, &old, merged, &options)?, false));
         }
         if options.status {
@@ -44,185 +60,246 @@ impl Store {
             return Err(target.conflict(&key.name, why));
         }
         meta_mut(&mut config).remove("resourceVersion");
-        let entry = Entry::new(&writer, true, FieldSet::of(&config, writer.builtin));
-        managed::write(&mut config, &[entry]);
-        Ok((self.create(target, config, &options)?, true))
-    }
-}
-
-/// Drops from a configuration what an apply cannot set.
-fn strip(target: &Target, config: &mut Value, status: bool) -> Result<(), Status> {
-    prune_nulls(target, config);
-    let metadata = meta_mut(config);
-    if metadata
-        .get("managedFields")
-        .is_some_and(|fields| !fields.is_null())
-    {
-        return Err(Status::bad_request("metadata.managedFields must be nil"));
-    }
-    for field in ["managedFields", "creationTimestamp", "generation", "selfLink"] {
-        metadata.remove(field);
-    }
-    if status {
-        metadata
-            .retain(|field, _| matches!(field.as_str(), "name" | "namespace" | "uid" | "resourceVersion"));
-        object_mut(config)
-            .retain(|field, _| matches!(field.as_str(), "apiVersion" | "kind" | "metadata" | "status"));
-    } else if target.version.status {
-        object_mut(config).remove("status");
-    }
-    Ok(())
-}
-
-fn merge_into(live: &Value, config: &Value, writer: &Writer<'_>, force: bool) -> Result<Value, Status> {
-    let wanted = FieldSet::of(config, writer.builtin);
-    let mut entries = managed::read(live);
-    let conflicts = find_conflicts(live, config, &wanted, &entries, writer);
-    if !conflicts.is_empty() {
-        if !force {
-            return Err(conflict_status(&conflicts));
-        }
-        for entry in entries.iter_mut().filter(|entry| !entry.belongs_to(writer, true)) {
-            entry
-                .fields
-                .0
-                .retain(|path| conflicts.iter().all(|(taken, _)| taken != path));
-        }
-    }
-    let mut merged = live.clone();
-    merge(&mut merged, config, &mut Vec::new(), writer.builtin);
-    let own = entries.iter().position(|entry| entry.belongs_to(writer, true));
-    if let Some(own) = own {
-        let before = entries[own].fields.clone();
-        let others: Vec<_> = others(&entries, writer).collect();
-        let owned = |path: &Path| wanted.covers(path) || others.iter().any(|other| other.fields.covers(path));
-        let dropped = before.0.difference(&wanted.0);
-        let dropped = dropped.filter(|path| !fields::is_key_field(path) && !owned(path));
-        // Deepest first, so that an item is emptied before it is taken out itself.
-        for path in dropped.collect::<Vec<_>>().into_iter().rev() {
-            remove_with_parents(&mut merged, path, &wanted, &others, writer.builtin);
-        }
-    }
-    match own.map(|own| &mut entries[own]) {
-        Some(entry) if entry.fields == wanted => {}
-        Some(entry) => *entry = Entry::new(writer, true, wanted),
-        None => entries.push(Entry::new(writer, true, wanted)),
-    }
-    managed::write(&mut merged, &entries);
-    Ok(merged)
-}
-
-fn others<'a>(entries: &'a [Entry], writer: &'a Writer<'_>) -> impl Iterator<Item = &'a Entry> {
-    entries.iter().filter(|entry| !entry.belongs_to(writer, true))
-}
-
-/// Removes a field, and the parents that this leaves empty unless somebody owns them as such.
-fn remove_with_parents(merged: &mut Value, path: &Path, wanted: &FieldSet, others: &[&Entry], builtin: bool) {
-    let mut path = path.as_slice();
-    while fields::remove(merged, path, builtin) {
-        let Some((_, parent)) = path.split_last() else {
-            return;
+        let empty = if target.kind.builtin {
+            zero(target.version.schema.cursor())
+        } else {
+            json!({})
         };
-        let owned = wanted.covers(parent) || others.iter().any(|other| other.fields.covers(parent));
-        if owned || parent.len() < 2 && parent.first() == Some(&Elem::Field("metadata".into())) {
-            return;
-        }
-        path = parent;
+        let mut created = apply_to(&empty, &config, &writer, force)?;
+        restore_identity(&config, &mut created);
+        Ok((self.create(target, created, &options)?, true))
     }
 }
 
-/// Fields that somebody else owns and that the configuration would change.
-fn find_conflicts(
-    live: &Value,
-    config: &Value,
-    wanted: &FieldSet,
-    entries: &[Entry],
-    writer: &Writer<'_>,
-) -> Vec<(Path, String)> {
-    let mut conflicts = Vec::new();
-    for entry in others(entries, writer) {
-        for path in entry.fields.0.intersection(&wanted.0) {
-            let wants = fields::get(config, path, writer.builtin);
-            // An item of a list is there or not, and an empty container takes nothing from its content.
-            let valued = matches!(path.last(), Some(Elem::Field(_)));
-            let valued = valued && !wants.is_some_and(|wants| is_empty_container(wants, path, writer));
-            let differs = fields::get(live, path, writer.builtin) != wants;
-            if valued && differs {
-                conflicts.push((path.clone(), entry.manager.clone()));
+/// The version that a configuration names is compared with the live one later on.
+fn restore_identity(config: &Value, merged: &mut Value) {
+    let version = config["metadata"]["resourceVersion"].as_str();
+    if let Some(version) = version.filter(|version| !version.is_empty()) {
+        meta_mut(merged).insert("resourceVersion".into(), version.into());
+    }
+}
+
+fn apply_to(live: &Value, config: &Value, writer: &Writer<'_>, force: bool) -> Result<Value, Status> {
+    let ty = writer.target.version.schema.cursor();
+    check(ty, config).map_err(|why| unfit(config, writer.target, &why))?;
+    let mut entries = managed::read(live);
+    let mut live = Cow::Borrowed(live);
+    meta_mut(live.to_mut()).remove("managedFields");
+    if entries.is_empty() && live["metadata"]["uid"].is_string() {
+        // What was there before the first apply belongs to whoever put it there.
+        let empty = if writer.target.kind.builtin {
+            zero(ty)
+        } else {
+            json!({})
+        };
+        let there = managed::strip(&Comparison::of(ty, &empty, &live).written());
+        let before = Writer {
+            manager: "before-first-apply",
+            ..*writer
+        };
+        let mut entry = Entry::new(&before, false, there);
+        entry.time = Some(now());
+        entries.push(entry);
+    }
+    let applied = Apply {
+        writer,
+        ty,
+        live: &live,
+        config,
+    };
+    match applied.run(entries.clone(), force) {
+        Err(conflicts) if writer.manager == KUBECTL && !force => {
+            let own = last_applied(&live, ty, writer);
+            let left: Vec<_> = conflicts
+                .into_iter()
+                .filter(|(path, _)| !own.contains(path))
+                .collect();
+            if left.is_empty() {
+                applied
+                    .run(entries, true)
+                    .map_err(|conflicts| conflict_status(&conflicts))
+            } else {
+                Err(conflict_status(&left))
             }
         }
+        done => done.map_err(|conflicts| conflict_status(&conflicts)),
     }
-    conflicts
+    .map(|merged| renew_last_applied(merged, config, writer))
 }
 
-fn is_empty_container(value: &Value, path: &Path, writer: &Writer<'_>) -> bool {
-    match value {
-        Value::Object(fields) => fields.is_empty(),
-        Value::Array(items) => items.is_empty() && list_type(writer.builtin, path) != ListType::Atomic,
-        _ => false,
+type Conflict = (Path, Entry);
+
+struct Apply<'a> {
+    writer: &'a Writer<'a>,
+    ty: Cursor<'a>,
+    live: &'a Value,
+    config: &'a Value,
+}
+
+impl Apply<'_> {
+    fn run(&self, mut entries: Vec<Entry>, force: bool) -> Result<Value, Vec<Conflict>> {
+        let Self { writer, ty, .. } = *self;
+        let is_own = |entry: &Entry| entry.apply && writer.owns(entry);
+        let last = entries.iter().find(|entry| is_own(entry)).cloned();
+        let wanted = FieldSet::of(ty, self.config).without(&writer.out_of_reach());
+        let mut own = Entry::new(writer, true, wanted);
+        own.time = last.as_ref().and_then(|last| last.time.clone());
+        entries.retain(|entry| !is_own(entry));
+        entries.push(own);
+        let merged = merge(ty, Some(self.live), Some(self.config)).unwrap_or_default();
+        let merged = match last {
+            Some(last) => self.prune(merged, &last, &entries),
+            None => merged,
+        };
+        let mut comparisons = Comparisons::new(*writer, self.live, &merged);
+        let mut conflicts = Vec::new();
+        entries.retain_mut(|entry| {
+            if is_own(entry) {
+                entry.fields = managed::strip(&entry.fields);
+                return true;
+            }
+            let Some(changed) = comparisons.of(&entry.api_version) else {
+                return false;
+            };
+            let taken = entry.fields.intersection(&changed.written());
+            conflicts.extend(taken.paths().into_iter().map(|path| (path, entry.clone())));
+            entry.fields = entry.fields.difference(&taken).difference(&changed.removed);
+            true
+        });
+        if !force && !conflicts.is_empty() {
+            return Err(conflicts);
+        }
+        if merged != *self.live
+            && let Some(own) = entries.iter_mut().find(|entry| is_own(entry))
+        {
+            own.time = Some(now());
+        }
+        let mut merged = merged;
+        managed::write(&mut merged, &entries);
+        Ok(merged)
+    }
+
+    /// Takes out what this manager said last time, says no longer, and nobody else owns.
+    fn prune(&self, merged: Value, last: &Entry, entries: &[Entry]) -> Value {
+        let version = self.writer.target.kind.by_api_version(&last.api_version);
+        let Some(version) = version.filter(|_| !last.fields.is_empty()) else {
+            return merged;
+        };
+        let ty = version.schema.cursor();
+        let said = last.fields.named(Some(ty));
+        let Some(pruned) = remove(ty, &merged, &said) else {
+            return merged;
+        };
+        let mut owned = FieldSet::default();
+        for entry in entries {
+            owned.union(&entry.fields);
+        }
+        let fields_of = |value: &Value| FieldSet::of(ty, value).named(Some(ty));
+        let mut kept = fields_of(&pruned);
+        kept.union(&owned.named(Some(ty)));
+        // What an owned field lies in stays as well; what nobody has ever said here stays too.
+        let all = fields_of(&merged);
+        let with_owned = remove(ty, &merged, &all.difference(&kept)).unwrap_or_default();
+        let gone = all.difference(&fields_of(&with_owned)).intersection(&said);
+        remove(ty, &merged, &gone).unwrap_or_default()
     }
 }
 
-fn conflict_status(conflicts: &[(Path, String)]) -> Status {
-    let describe = |(path, manager): &(Path, String)| {
-        let message = format!("conflict with \"{manager}\"");
+/// Refuses a configuration of another kind than that of its path, without a kind, or unfit for its schema.
+pub(crate) fn check_config(target: &Target, config: &Value) -> Result<(), Status> {
+    let text = |field: &str| config[field].as_str().unwrap_or_default();
+    let (api_version, kind) = (text("apiVersion"), text("kind"));
+    if api_version == target.version.api_version && kind == target.kind.kind {
+        return check(target.version.schema.cursor(), config).map_err(|why| unfit(config, target, &why));
+    }
+    let why = format!("invalid object type: {}, Kind={kind}", slashed(api_version));
+    Err(Status::bad_request(why))
+}
+
+/// A version of the core group as Go prints it.
+fn slashed(api_version: &str) -> String {
+    let slash = if api_version.contains('/') { "" } else { "/" };
+    format!("{slash}{api_version}")
+}
+
+fn unfit(config: &Value, target: &Target, why: &str) -> Status {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let (namespace, name) = (
+        text(&config["metadata"]["namespace"]),
+        text(&config["metadata"]["name"]),
+    );
+    let (api_version, kind) = (&target.version.api_version, &target.kind.kind);
+    let api_version = slashed(api_version);
+    let message = format!(
+        "failed to create typed patch object ({namespace}/{name}; {api_version}, Kind={kind}): {why}"
+    );
+    // A real server gives no reason here.
+    Status::new(500, "", message)
+}
+
+fn conflict_status(conflicts: &[Conflict]) -> Status {
+    let cause = |(path, entry): &Conflict| {
+        let message = format!("conflict with {}", display(entry));
         json!({"reason": "FieldManagerConflict", "message": message, "field": fields::display(path)})
     };
-    let causes: Vec<_> = conflicts.iter().map(describe).collect();
-    let plural = if conflicts.len() == 1 { "" } else { "s" };
-    let list: Vec<_> = conflicts
-        .iter()
-        .map(|(path, manager)| format!("conflict with \"{manager}\": {}", fields::display(path)))
-        .collect();
-    let message = format!(
-        "Apply failed with {} conflict{plural}: {}",
-        conflicts.len(),
-        list.join("; ")
-    );
+    let causes: Vec<_> = conflicts.iter().map(cause).collect();
+    let message = format!("Apply failed with {}", describe(conflicts));
     Status::new(409, "Conflict", message).with_details(json!({"causes": causes}))
 }
 
-/// Lays a configuration over a live value.
-fn merge(live: &mut Value, config: &Value, path: &mut Path, builtin: bool) {
-    match (&mut *live, config) {
-        (Value::Object(fields), Value::Object(wanted))
-            if !wanted.is_empty() && !is_atomic_map(builtin, path) =>
-        {
-            for (name, value) in wanted {
-                path.push(Elem::Field(name.clone()));
-                merge(
-                    fields.entry(name.as_str()).or_insert(Value::Null),
-                    value,
-                    path,
-                    builtin,
-                );
-                path.pop();
-            }
-        }
-        // An empty map owns itself, not what others have put into it.
-        (Value::Object(_), Value::Object(_)) => {}
-        (Value::Array(items), Value::Array(wanted)) => match list_type(builtin, path) {
-            ListType::Atomic => *live = config.clone(),
-            kind => merge_items(items, wanted, kind, path, builtin),
-        },
-        _ => *live = config.clone(),
+fn describe(conflicts: &[Conflict]) -> String {
+    if let [(path, entry)] = conflicts {
+        let (with, path) = (display(entry), fields::display(path));
+        return format!("1 conflict: conflict with {with}: {path}");
     }
+    let mut by_manager: BTreeMap<String, Vec<&Path>> = BTreeMap::new();
+    for (path, entry) in conflicts {
+        by_manager.entry(display(entry)).or_default().push(path);
+    }
+    let mut lines = Vec::new();
+    for (manager, paths) in by_manager {
+        lines.push(format!("conflicts with {manager}:"));
+        lines.extend(paths.iter().map(|path| format!("- {}", fields::display(path))));
+    }
+    format!("{} conflicts: {}", conflicts.len(), lines.join("\n"))
 }
 
-fn merge_items(items: &mut Vec<Value>, wanted: &[Value], kind: ListType, path: &mut Path, builtin: bool) {
-    for item in wanted {
-        let elem = fields::item_elem(kind, item);
-        match items
-            .iter_mut()
-            .find(|known| fields::item_elem(kind, known) == elem)
-        {
-            Some(known) if kind != ListType::Set => {
-                path.push(elem);
-                merge(known, item, path, builtin);
-                path.pop();
-            }
-            Some(_) => {}
-            None => items.push(item.clone()),
-        }
+fn display(entry: &Entry) -> String {
+    let mut text = format!("\"{}\"", entry.manager);
+    if !entry.subresource.is_empty() {
+        text = format!("{text} with subresource \"{}\"", entry.subresource);
     }
+    if !entry.apply {
+        text = format!("{text} using {}", entry.api_version);
+    }
+    text
+}
+
+/// The fields of the last client-side apply that are still as it left them.
+fn last_applied(live: &Value, ty: Cursor<'_>, writer: &Writer<'_>) -> Vec<Path> {
+    let annotation = live["metadata"]["annotations"][LAST_APPLIED].as_str();
+    let config: Option<Value> = annotation.and_then(|text| serde_json::from_str(text).ok());
+    let Some(config) = config.filter(|config| config["apiVersion"] == *writer.target.version.api_version)
+    else {
+        return Vec::new();
+    };
+    let differences = Comparison::of(ty, &config, live);
+    let same = FieldSet::of(ty, &config)
+        .difference(&differences.written())
+        .difference(&differences.removed);
+    same.paths()
+}
+
+/// Keeps the annotation of a client-side apply in step where kubectl has turned to the server's.
+fn renew_last_applied(mut merged: Value, config: &Value, writer: &Writer<'_>) -> Value {
+    let known = merged["metadata"]["annotations"][LAST_APPLIED].as_str();
+    if writer.manager != KUBECTL || known.is_none_or(str::is_empty) {
+        return merged;
+    }
+    let mut config = config.clone();
+    if let Some(annotations) = meta_mut(&mut config).get_mut("annotations") {
+        object_mut(annotations).remove(LAST_APPLIED);
+    }
+    merged["metadata"]["annotations"][LAST_APPLIED] = format!("{config}\n").into();
+    merged
 }

@@ -1,260 +1,243 @@
-//! Sets of fields as `managedFields` records them: paths to leaves, and their `fieldsV1` form.
+//! Sets of fields as `managedFields` records them.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use crate::merge::schema::{ListType, is_atomic_map, list_type};
-use crate::state::object::object_mut;
+use crate::merge::types::{Cursor, Shape};
 
-/// One step of a path.
+/// One step of a path, written as `fieldsV1` does: `f:` and a field's name, `k:` and the keys of a list item,
+/// `v:` and an item of a set.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Elem {
-    Field(String),
-    /// An item of a keyed list, by its keys as JSON.
-    Key(String),
-    /// An item of a set, as JSON.
-    Item(String),
+pub(crate) struct Elem(Box<str>);
+
+impl Elem {
+    pub(crate) fn field(name: &str) -> Self {
+        Self(format!("f:{name}").into())
+    }
+
+    pub(crate) fn key(keys: Map<String, Value>) -> Self {
+        Self(format!("k:{}", Value::Object(keys)).into())
+    }
+
+    pub(crate) fn item(item: &Value) -> Self {
+        Self(format!("v:{item}").into())
+    }
+
+    /// The name, if the step leads to a field.
+    pub(crate) fn name(&self) -> Option<&str> {
+        self.0.strip_prefix("f:")
+    }
 }
 
 pub(crate) type Path = Vec<Elem>;
 
-/// Fields that a writer owns.
+/// Fields that a writer owns: a tree whose nodes are owned or only lead to what is.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct FieldSet(pub(crate) BTreeSet<Path>);
+pub(crate) struct FieldSet(BTreeMap<Elem, Node>);
 
-/// Metadata that the server writes or that identifies the object: nobody's field.
-const UNOWNED_METADATA: [&str; 10] = [
-    "name",
-    "namespace",
-    "uid",
-    "resourceVersion",
-    "generation",
-    "generateName",
-    "creationTimestamp",
-    "deletionTimestamp",
-    "deletionGracePeriodSeconds",
-    "managedFields",
-];
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Node {
+    member: bool,
+    below: FieldSet,
+}
 
-impl FieldSet {
-    /// The leaves of an object.
-    pub(crate) fn of(value: &Value, builtin: bool) -> Self {
-        let mut set = Self::default();
-        let mut path = Vec::new();
-        for (name, field) in value.as_object().into_iter().flatten() {
-            path.push(Elem::Field(name.clone()));
-            match name.as_str() {
-                "apiVersion" | "kind" => {}
-                "metadata" => set.add_metadata(field, &mut path, builtin),
-                _ => set.add(field, &mut path, builtin),
-            }
-            path.pop();
-        }
-        set
-    }
-
-    fn add_metadata(&mut self, metadata: &Value, path: &mut Path, builtin: bool) {
-        for (name, field) in metadata.as_object().into_iter().flatten() {
-            if !UNOWNED_METADATA.contains(&name.as_str()) {
-                path.push(Elem::Field(name.clone()));
-                self.add(field, path, builtin);
-                path.pop();
-            }
-        }
-    }
-
-    fn add(&mut self, value: &Value, path: &mut Path, builtin: bool) {
-        match value {
-            Value::Object(fields) if !fields.is_empty() && !is_atomic_map(builtin, path) => {
-                for (name, field) in fields {
-                    path.push(Elem::Field(name.clone()));
-                    self.add(field, path, builtin);
-                    path.pop();
-                }
-            }
-            Value::Array(items) if !items.is_empty() => {
-                let kind = list_type(builtin, path);
-                if kind == ListType::Atomic {
-                    self.0.insert(path.clone());
-                    return;
-                }
-                for item in items {
-                    path.push(item_elem(kind, item));
-                    self.0.insert(path.clone());
-                    if matches!(kind, ListType::Map(_)) {
-                        self.add(item, path, builtin);
-                    }
-                    path.pop();
-                }
-            }
-            _ => {
-                self.0.insert(path.clone());
-            }
-        }
-    }
-
-    /// Whether the set holds the path itself or anything below it.
-    pub(crate) fn covers(&self, path: &[Elem]) -> bool {
-        self.0
-            .range(path.to_vec()..)
-            .next()
-            .is_some_and(|next| next.starts_with(path))
-    }
-
-    pub(crate) fn to_v1(&self) -> Value {
-        let mut root = Value::Object(Map::new());
-        for path in &self.0 {
-            let mut node = &mut root;
-            for elem in path {
-                node = object_mut(node)
-                    .entry(elem.to_v1())
-                    .or_insert_with(|| Value::Object(Map::new()));
-            }
-            if matches!(path.last(), Some(Elem::Key(_))) {
-                object_mut(node).insert(".".into(), Value::Object(Map::new()));
-            }
-        }
-        root
-    }
-
-    pub(crate) fn from_v1(value: &Value) -> Self {
-        let mut set = Self::default();
-        set.read(value, &mut Vec::new());
-        set
-    }
-
-    fn read(&mut self, value: &Value, path: &mut Path) {
-        let fields = value.as_object();
-        if fields.is_none_or(Map::is_empty) && !path.is_empty() {
-            self.0.insert(path.clone());
-        }
-        for (name, inner) in fields.into_iter().flatten() {
-            if name == "." {
-                self.0.insert(path.clone());
-            } else if let Some(elem) = Elem::from_v1(name) {
-                path.push(elem);
-                self.read(inner, path);
-                path.pop();
-            }
-        }
+impl Node {
+    fn is_empty(&self) -> bool {
+        !self.member && self.below.is_empty()
     }
 }
 
-impl Elem {
-    fn to_v1(&self) -> String {
-        match self {
-            Self::Field(name) => format!("f:{name}"),
-            Self::Key(keys) => format!("k:{keys}"),
-            Self::Item(item) => format!("v:{item}"),
+impl FieldSet {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(crate) fn insert(&mut self, path: &[Elem]) {
+        let Some((first, rest)) = path.split_first() else {
+            return;
+        };
+        if !self.0.contains_key(first) {
+            self.0.insert(first.clone(), Node::default());
+        }
+        if let Some(node) = self.0.get_mut(first) {
+            if rest.is_empty() {
+                node.member = true;
+            } else {
+                node.below.insert(rest);
+            }
         }
     }
 
-    fn from_v1(text: &str) -> Option<Self> {
-        let (kind, rest) = text.split_once(':')?;
-        match kind {
-            "f" => Some(Self::Field(rest.to_owned())),
-            "k" => Some(Self::Key(rest.to_owned())),
-            "v" => Some(Self::Item(rest.to_owned())),
-            _ => None,
+    pub(crate) fn has(&self, elem: &Elem) -> bool {
+        self.0.get(elem).is_some_and(|node| node.member)
+    }
+
+    /// What is owned below a step, if anything is.
+    pub(crate) fn below(&self, elem: &Elem) -> Option<&Self> {
+        self.0
+            .get(elem)
+            .map(|node| &node.below)
+            .filter(|below| !below.is_empty())
+    }
+
+    pub(crate) fn union(&mut self, other: &Self) {
+        for (elem, theirs) in &other.0 {
+            let node = self.0.entry(elem.clone()).or_default();
+            node.member |= theirs.member;
+            node.below.union(&theirs.below);
+        }
+    }
+
+    fn filtered(&self, keep: impl Fn(&Elem, &Node) -> Node) -> Self {
+        let nodes = self.0.iter().map(|(elem, node)| (elem, keep(elem, node)));
+        let nodes = nodes.filter(|(_, node)| !node.is_empty());
+        Self(nodes.map(|(elem, node)| (elem.clone(), node)).collect())
+    }
+
+    /// What is in this set and not itself in the other.
+    pub(crate) fn difference(&self, other: &Self) -> Self {
+        self.filtered(|elem, node| match other.0.get(elem) {
+            None => node.clone(),
+            Some(theirs) => Node {
+                member: node.member && !theirs.member,
+                below: node.below.difference(&theirs.below),
+            },
+        })
+    }
+
+    /// What is in this set and neither in the other nor below anything in it.
+    pub(crate) fn without(&self, other: &Self) -> Self {
+        self.filtered(|elem, node| match other.0.get(elem) {
+            None => node.clone(),
+            Some(theirs) if theirs.member => Node::default(),
+            Some(theirs) => Node {
+                member: node.member,
+                below: node.below.without(&theirs.below),
+            },
+        })
+    }
+
+    pub(crate) fn intersection(&self, other: &Self) -> Self {
+        self.filtered(|elem, node| match other.0.get(elem) {
+            None => Node::default(),
+            Some(theirs) => Node {
+                member: node.member && theirs.member,
+                below: node.below.intersection(&theirs.below),
+            },
+        })
+    }
+
+    /// The set with every declared field that leads to a member as a member itself.
+    pub(crate) fn named(&self, ty: Option<Cursor<'_>>) -> Self {
+        let declares = |elem: &Elem| {
+            let name = elem.name()?;
+            ty?.as_map()?.declared(name)
+        };
+        self.filtered(|elem, node| Node {
+            member: node.member || declares(elem).is_some(),
+            below: node.below.named(ty.and_then(|ty| ty.below(elem))),
+        })
+    }
+
+    /// Every owned path, those nearer to the root first.
+    pub(crate) fn paths(&self) -> Vec<Path> {
+        let mut paths = Vec::new();
+        self.collect(&mut Vec::new(), &mut paths);
+        paths
+    }
+
+    fn collect(&self, at: &mut Path, paths: &mut Vec<Path>) {
+        for (elem, _) in self.0.iter().filter(|(_, node)| node.member) {
+            paths.push(at.iter().chain([elem]).cloned().collect());
+        }
+        for (elem, node) in &self.0 {
+            at.push(elem.clone());
+            node.below.collect(at, paths);
+            at.pop();
+        }
+    }
+
+    pub(crate) fn to_v1(&self) -> Value {
+        let mut fields = Map::new();
+        for (elem, node) in &self.0 {
+            let mut below = node.below.to_v1();
+            if let (true, Value::Object(below)) = (node.member && !node.below.is_empty(), &mut below) {
+                below.insert(".".into(), Value::Object(Map::new()));
+            }
+            fields.insert(elem.0.to_string(), below);
+        }
+        Value::Object(fields)
+    }
+
+    /// Reads the form that is stored; nothing if it is none.
+    pub(crate) fn from_v1(value: &Value) -> Option<Self> {
+        let mut set = Self::default();
+        for (name, inner) in value.as_object()? {
+            if name == "." {
+                continue;
+            }
+            matches!(name.as_bytes(), [b'f' | b'k' | b'v' | b'i', b':', ..]).then_some(())?;
+            let below = Self::from_v1(inner)?;
+            let member = below.is_empty() || inner.get(".").is_some();
+            set.0.insert(Elem(name.as_str().into()), Node { member, below });
+        }
+        Some(set)
+    }
+
+    /// What a configuration says: its leaves, its list items, its empty maps.
+    pub(crate) fn of(ty: Cursor<'_>, value: &Value) -> Self {
+        let mut set = Self::default();
+        set.add(ty, value, &mut Vec::new());
+        set
+    }
+
+    fn add(&mut self, ty: Cursor<'_>, value: &Value, at: &mut Path) {
+        match ty.shape(value) {
+            Shape::Leaf => self.insert(at),
+            Shape::Map(map) => {
+                for (name, field) in value.as_object().into_iter().flatten() {
+                    at.push(Elem::field(name));
+                    if let Some(ty) = map.field(name) {
+                        self.add(ty, field, at);
+                    }
+                    let empty = field.is_null() || field.as_object().is_some_and(Map::is_empty);
+                    if empty || map.declared(name).is_none() {
+                        self.insert(at);
+                    }
+                    at.pop();
+                }
+            }
+            Shape::List(list) => {
+                for item in value.as_array().into_iter().flatten() {
+                    if let Ok(elem) = list.elem(item) {
+                        at.push(elem);
+                        self.add(list.item, item, at);
+                        self.insert(at);
+                        at.pop();
+                    }
+                }
+            }
         }
     }
 }
 
 /// How a path reads in a conflict: `.spec.containers[name="a"].image`.
 pub(crate) fn display(path: &[Elem]) -> String {
-    use std::fmt::Write;
-    let mut text = String::new();
-    for elem in path {
-        let _ = match elem {
-            Elem::Field(name) => write!(text, ".{name}"),
-            Elem::Key(keys) => {
-                let keys: Map<String, Value> = serde_json::from_str(keys).unwrap_or_default();
-                let keys: Vec<_> = keys
-                    .iter()
-                    .map(|(name, value)| format!("{name}={value}"))
-                    .collect();
-                write!(text, "[{}]", keys.join(","))
-            }
-            Elem::Item(item) => write!(text, "[={item}]"),
-        };
-    }
-    text
+    path.iter().map(display_elem).collect()
 }
 
-/// The step that leads to an item of a keyed list or of a set.
-pub(crate) fn item_elem(kind: ListType, item: &Value) -> Elem {
-    let ListType::Map(keys) = kind else {
-        return Elem::Item(item.to_string());
-    };
-    let value = |key: &str| match &item[key] {
-        // The one key that the API itself defaults.
-        Value::Null if key == "protocol" => Value::from("TCP"),
-        other => other.clone(),
-    };
-    let keys: Map<String, Value> = keys.iter().map(|key| ((*key).to_owned(), value(key))).collect();
-    Elem::Key(Value::Object(keys).to_string())
-}
-
-/// Whether a path leads to a field by which its list item is known: that one goes with the item only.
-pub(crate) fn is_key_field(path: &[Elem]) -> bool {
-    let [.., Elem::Key(keys), Elem::Field(name)] = path else {
-        return false;
-    };
-    serde_json::from_str::<Map<String, Value>>(keys).is_ok_and(|keys| keys.contains_key(name))
-}
-
-/// What is at a path.
-pub(crate) fn get<'a>(value: &'a Value, path: &[Elem], builtin: bool) -> Option<&'a Value> {
-    let mut current = value;
-    for (depth, elem) in path.iter().enumerate() {
-        current = if let Elem::Field(name) = elem {
-            current.get(name)?
-        } else {
-            let kind = list_type(builtin, &path[..depth]);
-            current
-                .as_array()?
+pub(crate) fn display_elem(elem: &Elem) -> String {
+    match elem.0.split_at(2) {
+        ("f:", name) => format!(".{name}"),
+        ("k:", keys) => {
+            let keys: Map<String, Value> = serde_json::from_str(keys).unwrap_or_default();
+            let keys: Vec<_> = keys
                 .iter()
-                .find(|item| item_elem(kind, item) == *elem)?
-        };
-    }
-    Some(current)
-}
-
-fn get_mut<'a>(value: &'a mut Value, path: &[Elem], builtin: bool) -> Option<&'a mut Value> {
-    let mut current = value;
-    for (depth, elem) in path.iter().enumerate() {
-        current = if let Elem::Field(name) = elem {
-            current.get_mut(name)?
-        } else {
-            let kind = list_type(builtin, &path[..depth]);
-            current
-                .as_array_mut()?
-                .iter_mut()
-                .find(|item| item_elem(kind, item) == *elem)?
-        };
-    }
-    Some(current)
-}
-
-/// Removes what is at a path; says whether its parent is empty now.
-pub(crate) fn remove(value: &mut Value, path: &[Elem], builtin: bool) -> bool {
-    let Some((last, parents)) = path.split_last() else {
-        return false;
-    };
-    let Some(current) = get_mut(value, parents, builtin) else {
-        return false;
-    };
-    match (last, current) {
-        (Elem::Field(name), Value::Object(fields)) => {
-            fields.remove(name);
-            fields.is_empty()
+                .map(|(name, value)| format!("{name}={value}"))
+                .collect();
+            format!("[{}]", keys.join(","))
         }
-        (elem, Value::Array(items)) => {
-            let kind = list_type(builtin, parents);
-            items.retain(|item| item_elem(kind, item) != *elem);
-            items.is_empty()
-        }
-        _ => false,
+        (_, item) => format!("[={item}]"),
     }
 }

@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use json_patch::{Patch, PatchOperation, TestOperation};
-use serde_json::Value;
+use ::json_patch::{AddOperation, Patch, PatchOperation, TestOperation};
+use serde_json::{Value, json};
 
 use crate::api::status::Status;
-use crate::merge::fields::Elem;
-use crate::merge::schema::{ListType, list_type};
+use crate::merge::strategic;
 use crate::state::object::{Object, ObjectKey};
 use crate::state::store::Store;
 use crate::write::admit::{admit, check_uid};
@@ -29,11 +28,7 @@ impl PatchType {
             "application/merge-patch+json" => Ok(Self::Merge),
             "application/strategic-merge-patch+json" => Ok(Self::Strategic),
             "application/apply-patch+yaml" | "application/apply-patch+json" => Ok(Self::Apply),
-            other => Err(Status::unsupported_media_type(format!(
-                "the body of the request was in an unknown format - accepted media types include: \
-                 application/json-patch+json, application/merge-patch+json, \
-                 application/strategic-merge-patch+json, application/apply-patch+yaml; got \"{other}\""
-            ))),
+            _ => Err(Status::unsupported_media_type("415: Unsupported Media Type").with_details(json!({}))),
         }
     }
 }
@@ -52,10 +47,10 @@ impl Store {
             .ok_or_else(|| target.not_found(&key.name))?;
         let mut value = target.thaw(&old);
         match kind {
-            PatchType::Json => json(&mut value, patch)?,
-            PatchType::Merge => json_patch::merge(&mut value, patch),
+            PatchType::Json => json_patch(&mut value, patch)?,
+            PatchType::Merge => ::json_patch::merge(&mut value, patch),
             PatchType::Strategic if target.kind.builtin => {
-                strategic(&mut value, patch, &mut Vec::new());
+                strategic::patch(target.version.schema.cursor(), &mut value, patch)?;
             }
             PatchType::Strategic | PatchType::Apply => {
                 return Err(Status::unsupported_media_type(format!(
@@ -76,7 +71,7 @@ impl Store {
     }
 }
 
-fn json(value: &mut Value, patch: &Value) -> Result<(), Status> {
+fn json_patch(value: &mut Value, patch: &Value) -> Result<(), Status> {
     let patch: Patch = serde_json::from_value(patch.clone())
         .map_err(|error| Status::bad_request(format!("error decoding patch: {error}")))?;
     for operation in patch.0 {
@@ -89,77 +84,17 @@ fn json(value: &mut Value, patch: &Value) -> Result<(), Status> {
             // The API server holds a missing field to be null; the library holds it to be an error.
             continue;
         }
-        json_patch::patch(value, &[operation]).map_err(|_| Status::unfit_patch())?;
+        // It replaces a field that is not there as well.
+        let operation = match operation {
+            PatchOperation::Replace(replace) if value.pointer(replace.path.as_str()).is_none() => {
+                PatchOperation::Add(AddOperation {
+                    path: replace.path,
+                    value: replace.value,
+                })
+            }
+            operation => operation,
+        };
+        ::json_patch::patch(value, &[operation]).map_err(|_| Status::unfit_patch())?;
     }
     Ok(())
-}
-
-/// Lays a strategic merge patch over a value: maps merge, known lists merge by key, null removes.
-fn strategic(value: &mut Value, patch: &Value, at: &mut Vec<Elem>) {
-    let Value::Object(changes) = patch else {
-        *value = patch.clone();
-        return;
-    };
-    if changes
-        .get("$patch")
-        .is_some_and(|directive| directive == "replace")
-        || !value.is_object()
-    {
-        *value = Value::Object(serde_json::Map::new());
-    }
-    let Value::Object(fields) = value else { return };
-    for (name, change) in changes {
-        if name == "$patch" || name.starts_with("$setElementOrder/") || name == "$retainKeys" {
-            continue;
-        }
-        if let Some(list) = name.strip_prefix("$deleteFromPrimitiveList/") {
-            if let Some(Value::Array(items)) = fields.get_mut(list) {
-                items.retain(|item| change.as_array().is_none_or(|gone| !gone.contains(item)));
-            }
-            continue;
-        }
-        if change.is_null() || change["$patch"] == "delete" {
-            fields.remove(name);
-            continue;
-        }
-        at.push(Elem::Field(name.clone()));
-        let field = fields.entry(name.as_str()).or_insert(Value::Null);
-        match change {
-            Value::Array(items) => strategic_list(field, items, at),
-            _ => strategic(field, change, at),
-        }
-        at.pop();
-    }
-}
-
-fn strategic_list(field: &mut Value, patch: &[Value], at: &mut Vec<Elem>) {
-    let replaces = patch.iter().any(|change| change["$patch"] == "replace");
-    if replaces || !field.is_array() {
-        *field = Value::Array(Vec::new());
-    }
-    let Value::Array(items) = field else { return };
-    let changes = patch.iter().filter(|change| change["$patch"] != "replace");
-    match list_type(true, at) {
-        ListType::Atomic => *items = changes.cloned().collect(),
-        ListType::Set => {
-            let mut merged: Vec<_> = changes.cloned().collect();
-            merged.extend(items.drain(..).filter(|item| !patch.contains(item)));
-            *items = merged;
-        }
-        ListType::Map(keys) => {
-            let key = keys[0];
-            for change in changes {
-                let known = items.iter().position(|item| item[key] == change[key]);
-                match known {
-                    _ if change["$patch"] == "delete" => items.retain(|item| item[key] != change[key]),
-                    Some(known) => strategic(&mut items[known], change, at),
-                    None => {
-                        let mut item = Value::Null;
-                        strategic(&mut item, change, at);
-                        items.push(item);
-                    }
-                }
-            }
-        }
-    }
 }

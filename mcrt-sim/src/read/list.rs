@@ -2,124 +2,165 @@
 
 use std::sync::Arc;
 
-use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::json;
 
 use crate::api::request::RequestInfo;
 use crate::api::status::Status;
-use crate::door::hook::TOO_OLD;
-use crate::read::selector::Filter;
+use crate::read::options::{ListOptions, Matching};
+use crate::read::page::Position;
 use crate::server::Inner;
 use crate::state::object::{Object, ObjectKey};
+use crate::state::store::Store;
 use crate::write::operation::Target;
 
-/// Where the next page starts, and the version that all pages show.
-struct Position {
+/// One page of a list.
+pub(crate) struct Page {
+    pub(crate) objects: Vec<Arc<Object>>,
     version: u64,
-    after: Option<ObjectKey>,
+    /// The token of the next page.
+    next: Option<String>,
+    /// How many objects follow; not told where selectors would make counting expensive.
+    remaining: Option<usize>,
+}
+
+impl Page {
+    /// What the list says about itself.
+    pub(crate) fn metadata(&self) -> serde_json::Value {
+        let mut metadata = json!({"resourceVersion": self.version.to_string()});
+        if let Some(next) = &self.next {
+            metadata["continue"] = next.as_str().into();
+        }
+        if let Some(remaining) = self.remaining {
+            metadata["remainingItemCount"] = remaining.into();
+        }
+        metadata
+    }
 }
 
 /// Answers a list.
 pub(crate) fn list(server: &Inner, target: &Target, info: &RequestInfo) -> Result<Vec<u8>, Status> {
-    let filter = filter(info)?;
-    let limit = number(info, "limit")?.filter(|limit| *limit > 0);
-    let limit = limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
-    let (position, objects) = snapshot(server, target, info)?;
-    let mut matching = objects.iter().filter(|object| filter.matches(object));
-    let page: Vec<_> = matching.by_ref().take(limit).collect();
-    let remaining = matching.count();
-    let mut metadata = json!({"resourceVersion": position.version.to_string()});
-    if let Some(last) = page.last().filter(|_| remaining > 0) {
-        metadata["continue"] = encode(position.version, &last.key).into();
-        if !filter.selects() {
-            metadata["remainingItemCount"] = remaining.into();
-        }
-    }
-    Ok(render(target, info.metadata_only(), &metadata.to_string(), &page))
-}
-
-/// The filter in a request's path and query.
-pub(crate) fn filter(info: &RequestInfo) -> Result<Filter, Status> {
-    Filter::parse(
-        info.namespace(),
-        info.query("labelSelector"),
-        info.query("fieldSelector"),
-    )
-}
-
-pub(crate) fn number(info: &RequestInfo, parameter: &str) -> Result<Option<u64>, Status> {
-    let text = info.query(parameter).filter(|text| !text.is_empty());
-    text.map(|text| {
-        text.parse()
-            .map_err(|_| Status::bad_request(format!("invalid {parameter}: \"{text}\" is not a number")))
-    })
-    .transpose()
-}
-
-fn snapshot(
-    server: &Inner,
-    target: &Target,
-    info: &RequestInfo,
-) -> Result<(Position, Vec<Arc<Object>>), Status> {
-    let asked = number(info, "resourceVersion")?;
-    let matching = info.query("resourceVersionMatch");
-    if matching.is_some() && asked.is_none() {
-        let why = "Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided";
-        return Err(Status::invalid(
-            "meta.k8s.io",
-            "ListOptions",
-            "",
-            "resourceVersionMatch",
-            why,
-        ));
-    }
-    let exact = matching == Some("Exact");
+    let options = ListOptions::read(info, &target.kind, &target.version)?;
     let mut store = server.store();
-    let current = store.seen(&target.kind, info);
-    let position = match info.continue_token() {
-        Some(_) if asked.is_some_and(|asked| asked > 0) => {
+    let newest = store.seen(&target.kind, info);
+    let page = page(&mut store, target, &options, newest)?;
+    drop(store);
+    let metadata = page.metadata().to_string();
+    Ok(render(target, info.metadata_only(), &metadata, &page.objects))
+}
+
+/// What a list is to show.
+struct Wanted {
+    /// Nothing for the present.
+    version: Option<u64>,
+    after: Option<ObjectKey>,
+    limit: usize,
+}
+
+/// Reads the page that the options ask for, from a server whose newest version this is.
+pub(crate) fn page(
+    store: &mut Store,
+    target: &Target,
+    options: &ListOptions,
+    newest: u64,
+) -> Result<Page, Status> {
+    let wanted = wanted(options, newest)?;
+    let namespace = options.filter.namespace.as_deref();
+    let version = wanted.version.unwrap_or(newest);
+    let after = wanted.after.as_ref();
+    let objects = store.resource(&target.kind).snapshot(version, namespace, after);
+    let mut here = objects.ok_or_else(|| expired(after, namespace))?.into_iter();
+    let matching = here.by_ref().filter(|object| options.filter.matches(object));
+    let objects: Vec<_> = matching.take(wanted.limit).collect();
+    // What is left may match nothing: like a real server, this one does not look ahead.
+    let left = here.count();
+    let next = objects.last().filter(|_| left > 0).map(|last| {
+        let position = Position {
+            version: Some(version),
+            after: last.key.clone(),
+        };
+        position.encode(namespace)
+    });
+    let counted = next.is_some() && !options.filter.selects();
+    Ok(Page {
+        objects,
+        version,
+        next,
+        remaining: counted.then_some(left),
+    })
+}
+
+fn wanted(options: &ListOptions, current: u64) -> Result<Wanted, Status> {
+    let limit = match options.limit {
+        0 => usize::MAX,
+        limit => usize::try_from(limit).unwrap_or(usize::MAX),
+    };
+    if let Some(token) = &options.token {
+        let position = Position::decode(token, options.filter.namespace.as_deref())
+            .map_err(|why| Status::bad_request(format!("invalid continue token: {why}")))?;
+        if options.version.as_deref().is_some_and(|version| version != "0") {
             let why = "specifying resource version is not allowed when using continue";
             return Err(Status::bad_request(why));
         }
-        Some(token) => decode(token).ok_or_else(|| Status::bad_request("continue key is not valid"))?,
-        None => match asked {
-            Some(asked) if asked > current => return Err(Status::version_too_large(asked, current)),
-            Some(asked) if exact && asked > 0 => Position {
-                version: asked,
-                after: None,
-            },
-            _ => Position {
-                version: current,
-                after: None,
-            },
-        },
-    };
-    let objects = store
-        .resource(&target.kind)
-        .snapshot(position.version, position.after.as_ref());
-    let objects = objects.ok_or_else(|| match info.continue_token() {
-        Some(_) => Status::expired(
-            "The provided continue parameter is too old to display a consistent list result. You must \
-             start a new list without the continue parameter.",
-        ),
-        None => Status::expired(format!("{TOO_OLD}: {} ({current})", position.version)),
-    })?;
-    Ok((position, objects))
+        return Ok(Wanted {
+            version: position.version,
+            after: Some(position.after),
+            limit,
+        });
+    }
+    let asked = options
+        .asked()
+        .map_err(|why| Status::bad_request(format!("invalid resource version: {why}")))?;
+    if asked > current {
+        return Err(Status::version_too_large(asked, current));
+    }
+    // An old client that names a version and a limit means exactly that version.
+    let exact = options.matching == Matching::Exact
+        || options.matching == Matching::Unset && options.limit > 0 && asked > 0;
+    // Version 0 is answered from memory, where nobody counts.
+    let from_memory = options.version.as_deref() == Some("0");
+    Ok(Wanted {
+        version: exact.then_some(asked),
+        after: None,
+        limit: if from_memory { usize::MAX } else { limit },
+    })
 }
 
-fn render(target: &Target, metadata_only: bool, metadata: &str, page: &[&Arc<Object>]) -> Vec<u8> {
+fn expired(after: Option<&ObjectKey>, namespace: Option<&str>) -> Status {
+    let Some(after) = after else {
+        return Status::expired("The resourceVersion for the provided list is too old.");
+    };
+    let rest = Position {
+        version: None,
+        after: after.clone(),
+    };
+    Status::expired(
+        "The provided continue parameter is too old to display a consistent list result. You can start a new list \
+         without the continue parameter, or use the continue token in this response to retrieve the remainder of \
+         the results. Continuing with the provided token results in an inconsistent list - objects that were \
+         created, modified, or deleted between the time the first chunk was returned and now may show up in the \
+         list.",
+    )
+    .with_next(&rest.encode(namespace))
+}
+
+/// Writes objects as a list of their kind.
+pub(crate) fn render(
+    target: &Target,
+    metadata_only: bool,
+    metadata: &str,
+    objects: &[Arc<Object>],
+) -> Vec<u8> {
     let (kind, api_version) = if metadata_only {
         ("PartialObjectMetadata", "meta.k8s.io/v1")
     } else {
         (target.kind.kind.as_str(), target.version.api_version.as_str())
     };
-    let size: usize = page.iter().map(|object| object.size() + 64).sum();
-    let mut out = Vec::with_capacity(if metadata_only { 256 * page.len() } else { size } + 256);
+    let size: usize = objects.iter().map(|object| object.size() + 64).sum();
+    let mut out = Vec::with_capacity(if metadata_only { 256 * objects.len() } else { size } + 256);
     let head = format!("{{\"kind\":\"{kind}List\",\"apiVersion\":\"{api_version}\",\"metadata\":{metadata},");
     out.extend_from_slice(head.as_bytes());
     out.extend_from_slice(b"\"items\":[");
-    for (index, object) in page.iter().enumerate() {
+    for (index, object) in objects.iter().enumerate() {
         if index > 0 {
             out.push(b',');
         }
@@ -131,18 +172,4 @@ fn render(target: &Target, metadata_only: bool, metadata: &str, page: &[&Arc<Obj
     }
     out.extend_from_slice(b"]}");
     out
-}
-
-fn encode(version: u64, last: &ObjectKey) -> String {
-    URL_SAFE_NO_PAD.encode(format!("{version}/{}/{}", last.namespace, last.name))
-}
-
-fn decode(token: &str) -> Option<Position> {
-    let text = String::from_utf8(URL_SAFE_NO_PAD.decode(token).ok()?).ok()?;
-    let mut parts = text.splitn(3, '/');
-    let version = parts.next()?.parse().ok()?;
-    Some(Position {
-        version,
-        after: Some(ObjectKey::new(parts.next()?, parts.next()?)),
-    })
 }

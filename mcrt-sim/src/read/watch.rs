@@ -12,8 +12,8 @@ use tokio::time::Instant;
 use crate::api::request::RequestInfo;
 use crate::api::status::Status;
 use crate::door::hook::TOO_OLD;
-use crate::read::list::{filter, number};
-use crate::read::selector::Filter;
+use crate::read::filter::Filter;
+use crate::read::options::ListOptions;
 use crate::server::Inner;
 use crate::state::log::{Batch, Event, Signal, Told};
 use crate::state::object::Object;
@@ -21,6 +21,8 @@ use crate::write::operation::Target;
 
 /// How often a watch that allows bookmarks gets one.
 const BOOKMARKS: Duration = Duration::from_mins(1);
+/// How long before the end of a watch its last bookmark comes.
+const LAST_BOOKMARK: Duration = Duration::from_secs(2);
 /// How long a watch lasts that names no timeout.
 const DEFAULT_TIMEOUT: Duration = Duration::from_mins(45);
 /// Seconds after which a watch ends whatever it asked for; keeps the sum with the clock in range.
@@ -38,8 +40,8 @@ struct Watch {
     /// The version that the mark at the end of the initial events carries.
     initial_end: Option<u64>,
     bookmarks: bool,
-    /// Events up to this version are known to the client.
-    known: u64,
+    /// Events up to this version were known to the client when it began.
+    start: u64,
     sequence: u64,
     told: Arc<Told>,
     signal: Receiver<Signal>,
@@ -55,20 +57,11 @@ pub(crate) fn watch(
     target: Target,
     info: &RequestInfo,
 ) -> Result<impl Stream<Item = Bytes> + Send + use<>, Status> {
-    let filter = filter(info)?;
-    let asked = number(info, "resourceVersion")?.unwrap_or_default();
-    let timeout = number(info, "timeoutSeconds")?.filter(|timeout| *timeout > 0);
-    let streaming = info.query("sendInitialEvents").map(|value| value == "true");
-    if streaming.is_some() && info.query("resourceVersionMatch") != Some("NotOlderThan") {
-        return Err(Status::invalid(
-            "meta.k8s.io",
-            "ListOptions",
-            "",
-            "resourceVersionMatch",
-            "Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
-        ));
-    }
-    let bookmarks = info.flag("allowWatchBookmarks");
+    let options = ListOptions::read(info, &target.kind, &target.version)?;
+    // Unlike a list, a watch fails for this as if it were the server's fault.
+    let asked = options.asked().map_err(|why| Status::new(500, "", why))?;
+    let streaming = options.initial_events;
+    let bookmarks = options.bookmarks;
     let now = Instant::now();
     let mut store = server.store();
     let current = store.seen(&target.kind, info);
@@ -80,7 +73,9 @@ pub(crate) fn watch(
     let from_now = streaming == Some(true) || asked == 0;
     let start = resource.sequence_after(if from_now { current } else { asked });
     let initial = if from_now && streaming != Some(false) {
-        resource.snapshot(current, None).unwrap_or_default()
+        resource
+            .snapshot(current, options.filter.namespace.as_deref(), None)
+            .unwrap_or_default()
     } else {
         Vec::new()
     };
@@ -88,36 +83,48 @@ pub(crate) fn watch(
     let started = *signal.borrow();
     let told = resource.follow();
     drop(store);
+    let timeout = match options.timeout {
+        0 => DEFAULT_TIMEOUT,
+        seconds => Duration::from_secs(seconds.min(MAX_TIMEOUT)),
+    };
     let mut watch = Watch {
         server: Arc::clone(server),
         target,
-        filter,
+        filter: options.filter,
         metadata_only: info.metadata_only(),
         initial: initial.into_iter(),
         initial_end: (streaming == Some(true) && bookmarks).then_some(current),
         bookmarks,
-        known: if from_now { current } else { asked },
+        start: if from_now { current } else { asked },
         sequence: start.unwrap_or_default(),
         told,
         signal,
         started,
-        deadline: now
-            + timeout.map_or(DEFAULT_TIMEOUT, |seconds| {
-                Duration::from_secs(seconds.min(MAX_TIMEOUT))
-            }),
-        bookmark_at: now + BOOKMARKS,
+        deadline: now + timeout,
+        bookmark_at: next_bookmark(now, now + timeout),
         ended: false,
     };
-    // A real server answers a start that is too old with 200 and an error inside the stream.
-    let refused = start.is_none().then(|| {
-        watch.ended = true;
-        error_event(&Status::expired(format!("{TOO_OLD}: {asked} ({current})")))
-    });
+    // A real server answers a start that cannot be with 200 and an error inside the stream.
+    let impossible = if start.is_none() {
+        Some(Status::expired(format!("{TOO_OLD}: {asked} ({current})")))
+    } else {
+        let ahead = streaming == Some(true) && asked > current;
+        ahead.then(|| Status::version_too_large(asked, current))
+    };
+    watch.ended = impossible.is_some();
+    let refused = impossible.as_ref().map(error_event);
     let rest = futures::stream::unfold(watch, |mut watch| async move {
         let frame = watch.next().await?;
         Some((frame, watch))
     });
     Ok(futures::StreamExt::chain(futures::stream::iter(refused), rest))
+}
+
+/// Every minute, and shortly before the end, so that the next watch need not start far back.
+fn next_bookmark(now: Instant, deadline: Instant) -> Instant {
+    let regular = now + BOOKMARKS;
+    let last = deadline.checked_sub(LAST_BOOKMARK).filter(|last| *last > now);
+    last.map_or(regular, |last| regular.min(last))
 }
 
 /// What to do after a look at the log.
@@ -153,7 +160,7 @@ impl Watch {
         }
     }
 
-    /// Waits for the next change; at a bookmark's time or at the end gives the bookmark.
+    /// Waits for the next change, for the time of a bookmark, which it gives, or for the end.
     async fn wait(&mut self, version: u64) -> Option<Bytes> {
         let next = if self.bookmarks {
             self.deadline.min(self.bookmark_at)
@@ -169,9 +176,13 @@ impl Watch {
             }
             () = tokio::time::sleep_until(next) => {}
         }
-        self.ended = next == self.deadline;
-        self.bookmark_at = Instant::now() + BOOKMARKS;
-        self.bookmarks.then(|| self.bookmark(version, false).into())
+        if next == self.deadline {
+            self.ended = true;
+            return None;
+        }
+        self.bookmark_at = next_bookmark(Instant::now(), self.deadline);
+        // Nothing has happened since the watch began: there is nothing to tell.
+        (version > self.start).then(|| self.bookmark(version, false).into())
     }
 
     fn step(&mut self) -> Step {
@@ -207,10 +218,10 @@ impl Watch {
         };
         if events.is_empty() {
             self.told.up_to(self.sequence);
-            return Step::Wait(version.max(self.known));
+            return Step::Wait(version.max(self.start));
         }
         self.sequence += events.len() as u64;
-        for event in events.iter().filter(|event| event.version > self.known) {
+        for event in events.iter().filter(|event| event.version > self.start) {
             self.write(event, &mut out);
         }
         if out.is_empty() {
@@ -245,7 +256,7 @@ impl Watch {
                 self.target.version.api_version.as_str(),
             )
         };
-        let mut metadata = json!({"resourceVersion": version.to_string(), "creationTimestamp": null});
+        let mut metadata = json!({"resourceVersion": version.to_string()});
         if initial_end {
             metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});
         }

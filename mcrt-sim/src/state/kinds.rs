@@ -1,9 +1,12 @@
 //! Which kinds a server serves: the built-in ones, those registered by hand, and those of CRDs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, LazyLock};
 
 use serde_json::Value;
+
+use crate::merge::types::{Cursor, Field, Map, Scalar, Type, TypeId, Types};
+use crate::state::builtin;
 
 /// A kind to be served beside the built-in ones, as a custom resource without a schema.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,6 +35,52 @@ pub(crate) struct Version {
     pub(crate) api_version: String,
     /// The start of every serialised object: stored bodies carry no type, so one body serves all versions.
     pub(crate) prefix: String,
+    /// How its objects merge.
+    pub(crate) schema: Schema,
+    /// Paths of the fields that selectors may name beside name and namespace, as in `.spec.color`.
+    pub(crate) selectable: Vec<String>,
+}
+
+/// The type of a version's objects.
+#[derive(Clone, Debug)]
+pub(crate) enum Schema {
+    Builtin(TypeId),
+    Custom(Arc<Types>, TypeId),
+}
+
+impl Schema {
+    /// A custom resource that takes any field.
+    fn anything() -> Self {
+        static ANYTHING: LazyLock<Schema> = LazyLock::new(|| {
+            let mut types = Types::default();
+            let root = envelope(&mut types, HashMap::new());
+            let root = types.push(root);
+            Schema::Custom(Arc::new(types), root)
+        });
+        ANYTHING.clone()
+    }
+
+    pub(crate) fn cursor(&self) -> Cursor<'_> {
+        match self {
+            Self::Builtin(id) => builtin::cursor(*id),
+            Self::Custom(types, id) => types.cursor(*id),
+        }
+    }
+}
+
+/// The type of a custom resource: what all objects have, and these fields.
+pub(crate) fn envelope(types: &mut Types, mut fields: HashMap<Box<str>, Field>) -> Type {
+    let text = types.push(Type::Scalar(Scalar::Text));
+    let metadata = types.push(Type::Builtin(builtin::metadata()));
+    for (name, ty) in [("apiVersion", text), ("kind", text), ("metadata", metadata)] {
+        fields.insert(name.into(), Field::of(ty));
+    }
+    let rest = Some(types.push(Type::Any));
+    Type::Map(Map {
+        atomic: false,
+        fields,
+        rest,
+    })
 }
 
 /// One resource of the server with all its versions.
@@ -43,6 +92,9 @@ pub(crate) struct Kind {
     pub(crate) group: String,
     pub(crate) plural: String,
     pub(crate) kind: String,
+    pub(crate) singular: String,
+    pub(crate) short_names: Vec<String>,
+    pub(crate) categories: Vec<String>,
     pub(crate) namespaced: bool,
     pub(crate) builtin: bool,
     /// Whether `metadata.generation` counts changes of the desired state.
@@ -57,6 +109,9 @@ impl Kind {
             group: group.to_owned(),
             plural: plural.to_owned(),
             kind: kind.to_owned(),
+            singular: kind.to_lowercase(),
+            short_names: Vec::new(),
+            categories: Vec::new(),
             namespaced,
             builtin: false,
             generation: true,
@@ -64,7 +119,7 @@ impl Kind {
         }
     }
 
-    fn with_version(mut self, version: &str, status: bool) -> Self {
+    fn with_version(mut self, version: &str, status: bool, schema: Schema) -> Self {
         let api_version = if self.group.is_empty() {
             version.to_owned()
         } else {
@@ -77,6 +132,8 @@ impl Kind {
             status,
             api_version,
             prefix,
+            schema,
+            selectable: Vec::new(),
         });
         self
     }
@@ -85,12 +142,27 @@ impl Kind {
         self.versions.iter().find(|version| version.name == name)
     }
 
-    pub(crate) fn singular(&self) -> String {
-        self.kind.to_lowercase()
+    /// The version in which managed fields name it.
+    pub(crate) fn by_api_version(&self, api_version: &str) -> Option<&Version> {
+        self.versions
+            .iter()
+            .find(|version| version.api_version == api_version)
     }
 
     pub(crate) fn is_namespace(&self) -> bool {
         &*self.id == "namespaces"
+    }
+
+    /// Whether an update of an object that does not exist creates it.
+    pub(crate) fn is_made_by_update(&self) -> bool {
+        let group = self.group.as_str();
+        let core = matches!(&*self.plural, "endpoints" | "events" | "limitranges" | "services");
+        self.builtin
+            && (group.is_empty() && core
+                || matches!(
+                    group,
+                    "coordination.k8s.io" | "events.k8s.io" | "rbac.authorization.k8s.io"
+                ))
     }
 
     pub(crate) fn is_crd(&self) -> bool {
@@ -114,15 +186,23 @@ pub(crate) struct Registry(Arc<BTreeMap<Arc<str>, Arc<Kind>>>);
 
 impl Registry {
     pub(crate) fn builtin() -> Self {
-        static BUILTIN: LazyLock<Registry> = LazyLock::new(|| {
-            let kinds = TABLE.iter().map(|row| {
-                let mut kind = Kind::new(row.0, row.2, row.3, row.4).with_version(row.1, row.5);
-                kind.builtin = true;
-                kind.generation = row.6;
-                (Arc::clone(&kind.id), Arc::new(kind))
+        static BUILTIN: LazyLock<Registry> =
+            LazyLock::new(|| {
+                let kinds =
+                    builtin::rows().iter().filter(|row| is_served(row)).map(|row| {
+                        let status = row.subresources.contains(&"status");
+                        let schema = Schema::Builtin(row.ty);
+                        let mut kind = Kind::new(row.group, row.kind, row.plural, row.namespaced)
+                            .with_version(row.version, status, schema);
+                        kind.builtin = true;
+                        kind.generation = GENERATION.contains(&row.plural);
+                        row.singular.clone_into(&mut kind.singular);
+                        kind.short_names = row.short_names.iter().map(ToString::to_string).collect();
+                        kind.categories = row.categories.iter().map(ToString::to_string).collect();
+                        (Arc::clone(&kind.id), Arc::new(kind))
+                    });
+                Registry(Arc::new(kinds.collect()))
             });
-            Registry(Arc::new(kinds.collect()))
-        });
         BUILTIN.clone()
     }
 
@@ -169,7 +249,7 @@ impl Registry {
             |known| (**known).clone(),
         );
         kind.namespaced = served.namespaced;
-        self.put(kind.with_version(&served.version, served.status_subresource));
+        self.put(kind.with_version(&served.version, served.status_subresource, Schema::anything()));
     }
 
     /// Serves what a `CustomResourceDefinition` describes; a later description replaces an earlier one.
@@ -183,10 +263,18 @@ impl Registry {
             names["plural"].as_str()?,
             namespaced,
         );
+        if let Some(singular) = names["singular"].as_str().filter(|name| !name.is_empty()) {
+            singular.clone_into(&mut kind.singular);
+        }
+        kind.short_names = texts(&names["shortNames"]);
+        kind.categories = texts(&names["categories"]);
         for version in spec["versions"].as_array()? {
             if version["served"] == true {
                 let status = version["subresources"]["status"].is_object();
-                kind = kind.with_version(version["name"].as_str()?, status);
+                kind = kind.with_version(version["name"].as_str()?, status, Schema::anything());
+                if let Some(added) = kind.versions.last_mut() {
+                    added.selectable = selectable_fields(version);
+                }
             }
         }
         // A real server keeps the built-in groups to itself.
@@ -207,51 +295,50 @@ impl Registry {
     }
 }
 
-/// Group, version, kind, plural, namespaced, status subresource, generation.
-type Row = (
-    &'static str,
-    &'static str,
-    &'static str,
-    &'static str,
-    bool,
-    bool,
-    bool,
-);
+fn texts(list: &Value) -> Vec<String> {
+    let texts = list.as_array().into_iter().flatten();
+    texts.filter_map(|text| Some(text.as_str()?.to_owned())).collect()
+}
 
-const RBAC: &str = "rbac.authorization.k8s.io";
+fn selectable_fields(version: &Value) -> Vec<String> {
+    let fields = version["selectableFields"].as_array().into_iter().flatten();
+    let paths = fields.filter_map(|field| field["jsonPath"].as_str());
+    paths.map(str::to_owned).collect()
+}
 
-#[rustfmt::skip]
-const TABLE: &[Row] = &[
-    ("", "v1", "ConfigMap", "configmaps", true, false, false),
-    ("", "v1", "Endpoints", "endpoints", true, false, false),
-    ("", "v1", "Event", "events", true, false, false),
-    ("", "v1", "LimitRange", "limitranges", true, false, false),
-    ("", "v1", "Namespace", "namespaces", false, true, false),
-    ("", "v1", "Node", "nodes", false, true, false),
-    ("", "v1", "PersistentVolume", "persistentvolumes", false, true, false),
-    ("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", true, true, false),
-    ("", "v1", "Pod", "pods", true, true, true),
-    ("", "v1", "ResourceQuota", "resourcequotas", true, true, false),
-    ("", "v1", "Secret", "secrets", true, false, false),
-    ("", "v1", "Service", "services", true, true, false),
-    ("", "v1", "ServiceAccount", "serviceaccounts", true, false, false),
-    ("apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions", false, true, true),
-    ("apps", "v1", "DaemonSet", "daemonsets", true, true, true),
-    ("apps", "v1", "Deployment", "deployments", true, true, true),
-    ("apps", "v1", "ReplicaSet", "replicasets", true, true, true),
-    ("apps", "v1", "StatefulSet", "statefulsets", true, true, true),
-    ("autoscaling", "v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers", true, true, false),
-    ("batch", "v1", "CronJob", "cronjobs", true, true, true),
-    ("batch", "v1", "Job", "jobs", true, true, true),
-    ("coordination.k8s.io", "v1", "Lease", "leases", true, false, false),
-    ("discovery.k8s.io", "v1", "EndpointSlice", "endpointslices", true, false, true),
-    ("events.k8s.io", "v1", "Event", "events", true, false, false),
-    ("networking.k8s.io", "v1", "Ingress", "ingresses", true, true, true),
-    ("networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies", true, false, true),
-    ("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets", true, true, true),
-    (RBAC, "v1", "ClusterRole", "clusterroles", false, false, false),
-    (RBAC, "v1", "ClusterRoleBinding", "clusterrolebindings", false, false, false),
-    (RBAC, "v1", "Role", "roles", true, false, false),
-    (RBAC, "v1", "RoleBinding", "rolebindings", true, false, false),
-    ("storage.k8s.io", "v1", "StorageClass", "storageclasses", false, false, false),
+/// Another version of a built-in kind would need a conversion.
+fn is_served(row: &builtin::Row) -> bool {
+    (row.group, row.version) != ("autoscaling", "v1")
+}
+
+/// The built-in kinds whose `metadata.generation` counts changes, as their strategies in Kubernetes say.
+const GENERATION: [&str; 28] = [
+    "cronjobs",
+    "customresourcedefinitions",
+    "daemonsets",
+    "deployments",
+    "deviceclasses",
+    "devicetaintrules",
+    "endpointslices",
+    "flowschemas",
+    "horizontalpodautoscalers",
+    "ingressclasses",
+    "ingresses",
+    "jobs",
+    "mutatingadmissionpolicies",
+    "mutatingadmissionpolicybindings",
+    "mutatingwebhookconfigurations",
+    "networkpolicies",
+    "poddisruptionbudgets",
+    "pods",
+    "podtemplates",
+    "priorityclasses",
+    "prioritylevelconfigurations",
+    "replicasets",
+    "replicationcontrollers",
+    "resourceslices",
+    "statefulsets",
+    "validatingadmissionpolicies",
+    "validatingadmissionpolicybindings",
+    "validatingwebhookconfigurations",
 ];

@@ -109,26 +109,31 @@ impl Resource {
         Batch::Events(self.log.iter().skip(skip).take(limit).cloned().collect())
     }
 
-    /// The objects as they were at a version, from a key on; nothing if the log no longer reaches back.
-    pub(crate) fn snapshot(&self, version: u64, after: Option<&ObjectKey>) -> Option<Vec<Arc<Object>>> {
+    /// The objects of a namespace or of all as they were at a version, from a key on; nothing if the log no longer
+    /// reaches back.
+    pub(crate) fn snapshot(
+        &self,
+        version: u64,
+        namespace: Option<&str>,
+        after: Option<&ObjectKey>,
+    ) -> Option<Vec<Arc<Object>>> {
         if version < self.trimmed {
             return None;
         }
+        let start = namespace.map(|namespace| ObjectKey::new(namespace, ""));
+        let after = after.or(start.as_ref());
         let from = (after.map_or(Bound::Unbounded, Bound::Excluded), Bound::Unbounded);
+        let here = |key: &ObjectKey| namespace.is_none_or(|namespace| *key.namespace == *namespace);
+        let objects = self.objects.range(from).take_while(|(key, _)| here(key));
         let newer = self.log.partition_point(|event| event.version <= version);
         if newer == self.log.len() {
-            return Some(
-                self.objects
-                    .range(from)
-                    .map(|(_, object)| Arc::clone(object))
-                    .collect(),
-            );
+            return Some(objects.map(|(_, object)| Arc::clone(object)).collect());
         }
-        let mut objects: BTreeMap<_, _> = self.objects.range(from).collect();
+        let mut objects: BTreeMap<_, _> = objects.collect();
         // Undone from the newest on, each key ends at what it was before its first newer event.
         for event in self.log.range(newer..).rev() {
             let key = &event.new.key;
-            if after.is_some_and(|after| key <= after) {
+            if !here(key) || after.is_some_and(|after| key <= after) {
                 continue;
             }
             match &event.old {

@@ -73,7 +73,13 @@ impl Object {
             fields.remove("kind");
             fields.remove("apiVersion");
         }
-        meta_mut(&mut value).insert("resourceVersion".into(), version.to_string().into());
+        // Version 0 stands for what was not written, as in a dry run.
+        match version {
+            0 => drop(meta_mut(&mut value).remove("resourceVersion")),
+            version => {
+                drop(meta_mut(&mut value).insert("resourceVersion".into(), version.to_string().into()))
+            }
+        }
         let metadata = &value["metadata"];
         let text = |field: &str| metadata[field].as_str().unwrap_or_default();
         let labels = metadata["labels"].as_object().into_iter().flatten();
@@ -115,7 +121,7 @@ impl Object {
 
     /// The object as a value, typed as the given version.
     pub(crate) fn thaw(&self, kind: &str, version: &Version) -> Value {
-        let mut value: Value = serde_json::from_slice(&self.body).unwrap_or_default();
+        let mut value = self.content();
         if let Some(fields) = value.as_object_mut() {
             fields.insert("kind".into(), kind.into());
             fields.insert("apiVersion".into(), version.api_version.clone().into());
@@ -123,9 +129,14 @@ impl Object {
         value
     }
 
+    /// The object as a value, without a type.
+    pub(crate) fn content(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_default()
+    }
+
     /// The same object under another resource version, as a deletion event shows it.
     pub(crate) fn at_version(&self, version: u64) -> Self {
-        Self::freeze(serde_json::from_slice(&self.body).unwrap_or_default(), version)
+        Self::freeze(self.content(), version)
     }
 
     /// Writes the object as the given version serves it.
@@ -224,5 +235,14 @@ fn random() -> u64 {
 
 /// The current time as metadata writes it.
 pub(crate) fn now() -> String {
-    jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+    after(0)
+}
+
+/// The time in some seconds as metadata writes it.
+pub(crate) fn after(seconds: i64) -> String {
+    let now = jiff::Timestamp::now();
+    let then = now
+        .checked_add(jiff::SignedDuration::from_secs(seconds))
+        .unwrap_or(now);
+    then.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }

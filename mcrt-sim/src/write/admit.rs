@@ -3,9 +3,12 @@
 use serde_json::{Map, Value};
 
 use crate::api::status::Status;
-use crate::read::selector::{label_key, label_value};
 use crate::state::object::{Object, meta_mut, name_suffix};
 use crate::write::operation::Target;
+use crate::write::validate;
+
+/// How many bytes of a prefix a generated name keeps.
+const GENERATED: usize = 58;
 
 /// Checks the type and place of a body against the path and completes both.
 pub(crate) fn admit(
@@ -14,137 +17,95 @@ pub(crate) fn admit(
     name: Option<&str>,
     value: &mut Value,
 ) -> Result<(), Status> {
+    if value.is_null() && target.kind.builtin {
+        *value = Value::Object(Map::new());
+    }
     let Some(fields) = value.as_object_mut() else {
-        return Err(Status::bad_request(
-            "the body of the request is not a JSON object",
-        ));
+        return Err(Status::bad_request(format!(
+            "the object provided is unrecognized (must be of type {}): couldn't get version/kind: it is not a JSON object",
+            target.kind.kind
+        )));
     };
-    complete(
-        fields,
-        "apiVersion",
-        &target.version.api_version,
-        target.kind.builtin,
-    )?;
-    complete(fields, "kind", &target.kind.kind, target.kind.builtin)?;
+    check_type(target, fields)?;
+    validate::check_shape(target, value)?;
     let metadata = meta_mut(value);
+    let given = |field: &str| {
+        let text = metadata.get(field).and_then(Value::as_str);
+        text.filter(|text| !text.is_empty())
+    };
+    if let Some((name, given)) = name.zip(given("name")).filter(|(name, given)| name != given) {
+        return Err(Status::bad_request(format!(
+            "the name of the object ({given}) does not match the name on the URL ({name})"
+        )));
+    }
+    if namespace
+        .zip(given("namespace"))
+        .is_some_and(|(namespace, given)| namespace != given)
+    {
+        let why = "the namespace of the provided object does not match the namespace sent on the request";
+        return Err(Status::bad_request(why));
+    }
     if let Some(name) = name {
-        complete(metadata, "name", name, true)?;
+        metadata.insert("name".into(), name.into());
     }
     match namespace {
-        Some(namespace) => complete(metadata, "namespace", namespace, true)?,
-        None => {
-            metadata.remove("namespace");
-        }
-    }
-    check_shape(metadata)?;
-    check_labels(target, metadata)
+        Some(namespace) => metadata.insert("namespace".into(), namespace.into()),
+        None => metadata.remove("namespace"),
+    };
+    Ok(())
 }
 
-fn check_labels(target: &Target, metadata: &Map<String, Value>) -> Result<(), Status> {
-    let labels = metadata.get("labels").and_then(Value::as_object);
-    for (key, value) in labels.into_iter().flatten() {
-        let value = value.as_str().unwrap_or_default();
-        let wrong = label_key(Some(key)).and_then(|_| label_value(value)).err();
-        if let Some(wrong) = wrong {
-            let name = metadata.get("name").and_then(Value::as_str).unwrap_or_default();
-            return Err(target.invalid(name, "metadata.labels", &format!("Invalid value: {wrong}")));
+/// Requires the type that an object names to be the path's; built-in kinds may leave it out.
+fn check_type(target: &Target, fields: &mut Map<String, Value>) -> Result<(), Status> {
+    let (kind, version) = (&target.kind.kind, &target.version.api_version);
+    for (field, expected) in [("kind", kind), ("apiVersion", version)] {
+        let given = fields
+            .get(field)
+            .and_then(Value::as_str)
+            .filter(|given| !given.is_empty());
+        match given {
+            None if target.kind.builtin => drop(fields.insert(field.to_owned(), expected.as_str().into())),
+            None => return Err(Status::bad_request(format!("Object '{field}' is missing"))),
+            Some(given) if given == expected => {}
+            Some(given) => {
+                let (given_kind, given_version) = if field == "kind" {
+                    (given, version.as_str())
+                } else {
+                    (kind.as_str(), given)
+                };
+                return Err(Status::bad_request(format!(
+                    "{given_kind} in version {given_version:?} cannot be handled as a {kind}: no kind {given_kind:?} of \
+                     version {given_version:?} is served here"
+                )));
+            }
         }
     }
     Ok(())
 }
 
-/// Requires a field to be what the path says; fills it in where it may be left out.
-fn complete(
-    fields: &mut Map<String, Value>,
-    field: &str,
-    expected: &str,
-    optional: bool,
-) -> Result<(), Status> {
-    match fields
-        .get(field)
-        .and_then(Value::as_str)
-        .filter(|given| !given.is_empty())
-    {
-        Some(given) if given != expected => Err(Status::bad_request(format!(
-            "the {field} of the provided object does not match the {field} sent on the request ({expected})"
-        ))),
-        Some(_) => Ok(()),
-        None if optional => {
-            fields.insert(field.into(), expected.into());
-            Ok(())
-        }
-        None => Err(Status::bad_request(format!("Object '{field}' is missing"))),
-    }
-}
-
-/// Refuses metadata that a real server could not decode.
-fn check_shape(metadata: &Map<String, Value>) -> Result<(), Status> {
-    let fits = |field: &str, fits: fn(&Value) -> bool| {
-        let message = || format!("unable to decode metadata.{field}: it has another type");
-        match metadata.get(field) {
-            Some(value) if !value.is_null() && !fits(value) => Err(Status::bad_request(message())),
-            _ => Ok(()),
-        }
-    };
-    let texts: fn(&Value) -> bool = |value| {
-        value
-            .as_object()
-            .is_some_and(|map| map.values().all(|text| text.is_string() || text.is_null()))
-    };
-    fits("labels", texts)?;
-    fits("annotations", texts)?;
-    fits("finalizers", |value| {
-        value
-            .as_array()
-            .is_some_and(|list| list.iter().all(Value::is_string))
-    })?;
-    fits("ownerReferences", |value| {
-        value
-            .as_array()
-            .is_some_and(|list| list.iter().all(|owner| owner["uid"].is_string()))
-    })
-}
-
-/// The name of a new object, generated if that is asked for.
-pub(crate) fn choose_name(target: &Target, value: &mut Value) -> Result<String, Status> {
+/// Gives a new object that asks for it a generated name, and gives the name it has then: empty if there is none.
+pub(crate) fn choose_name(value: &mut Value) -> String {
     let metadata = meta_mut(value);
     let text = |field: &str| {
         metadata
             .get(field)
             .and_then(Value::as_str)
-            .filter(|text| !text.is_empty())
+            .unwrap_or_default()
+            .to_owned()
     };
-    let name = match (text("name"), text("generateName")) {
-        (Some(name), _) => name.to_owned(),
-        (None, Some(prefix)) => format!("{prefix}{}", name_suffix()),
-        (None, None) => {
-            return Err(target.invalid(
-                "",
-                "metadata.name",
-                "Required value: name or generateName is required",
-            ));
-        }
-    };
-    // RBAC names are path segments; all others are at most subdomains.
-    let loose = target.kind.group == "rbac.authorization.k8s.io";
-    let letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'.');
-    let valid = if loose {
-        !name.contains(['/', '%'])
-    } else {
-        name.bytes().all(letter)
-    };
-    if !valid || name.len() > 253 || (!loose && name.starts_with(['-', '.'])) || name.ends_with('/') {
-        let why = format!("Invalid value: \"{name}\": a lowercase RFC 1123 subdomain is required");
-        return Err(target.invalid(&name, "metadata.name", &why));
+    let (name, prefix) = (text("name"), text("generateName"));
+    if !name.is_empty() || prefix.is_empty() {
+        return name;
     }
-    metadata.insert("name".into(), name.clone().into());
-    if target.kind.is_crd() {
-        check_crd_name(target, value, &name)?;
-    }
-    Ok(name)
+    let cut = (0..=GENERATED.min(prefix.len()))
+        .rev()
+        .find(|at| prefix.is_char_boundary(*at));
+    let name = format!("{}{}", &prefix[..cut.unwrap_or_default()], name_suffix());
+    metadata.insert("name".into(), name.as_str().into());
+    name
 }
 
-fn check_crd_name(target: &Target, crd: &Value, name: &str) -> Result<(), Status> {
+pub(crate) fn check_crd_name(target: &Target, crd: &Value, name: &str) -> Result<(), Status> {
     let spec = &crd["spec"];
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let expected = format!("{}.{}", text(&spec["names"]["plural"]), text(&spec["group"]));
@@ -171,7 +132,15 @@ pub(crate) fn check_preconditions(target: &Target, old: &Object, value: &Value) 
     let given = metadata["resourceVersion"]
         .as_str()
         .filter(|version| !version.is_empty());
-    if given.is_some_and(|given| *given != old.version.to_string()) {
+    if let Some(odd) = given.filter(|given| given.parse::<u64>().is_err()) {
+        // A real server takes the blame for this one.
+        return Err(Status::new(
+            500,
+            "",
+            format!("strconv.ParseUint: parsing {odd:?}: invalid syntax"),
+        ));
+    }
+    if given.is_some_and(|given| given.parse() != Ok(old.version) && given != "0") {
         let why =
             "the object has been modified; please apply your changes to the latest version and try again";
         return Err(target.conflict(&old.key.name, why));
@@ -200,10 +169,9 @@ pub(crate) fn finalizers(value: &Value) -> impl Iterator<Item = &str> {
 /// Whether anything keeps a deleted object from going.
 pub(crate) fn is_held(target: &Target, value: &Value) -> bool {
     let content = value["spec"]["finalizers"].as_array();
+    let grace = value["metadata"]["deletionGracePeriodSeconds"].as_i64();
     finalizers(value).next().is_some()
+        // Whatever runs the pod deletes it at last, without any more time.
+        || grace.is_some_and(|grace| grace > 0)
         || (target.kind.is_namespace() && content.is_some_and(|content| !content.is_empty()))
-}
-
-pub(crate) fn adds_finalizers(before: &Value, after: &Value) -> bool {
-    finalizers(after).any(|new| finalizers(before).all(|known| known != new))
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::api::status::Status;
-use crate::state::object::{Object, ObjectKey, field_mut, meta_mut, now, object_mut};
+use crate::state::object::{Object, ObjectKey, after, field_mut, meta_mut, object_mut};
 use crate::state::store::Store;
 use crate::write::admit;
 use crate::write::gc;
@@ -17,6 +17,8 @@ pub(crate) struct DeleteOptions {
     pub(crate) uid: Option<String>,
     pub(crate) version: Option<String>,
     pub(crate) propagation: Propagation,
+    /// Seconds that a pod gets to end; nothing for its own choice.
+    pub(crate) grace: Option<i64>,
     pub(crate) dry_run: bool,
 }
 
@@ -56,14 +58,14 @@ impl Store {
                 .with_details(details));
         }
         if options.dry_run {
-            let value = self.marked(target, &old, options.propagation);
+            let value = self.marked(target, &old, options);
             return Ok(if admit::is_held(target, &value) {
                 Deleted::Pending(Arc::new(Object::freeze(value, old.version)))
             } else {
                 Deleted::Gone(old)
             });
         }
-        Ok(self.mark_deleted(target, &old, options.propagation))
+        Ok(self.mark_as(target, &old, options))
     }
 
     /// Marks an object as deleted; removes it at once if nothing holds it. What follows from it is left to the
@@ -74,7 +76,15 @@ impl Store {
         old: &Arc<Object>,
         propagation: Propagation,
     ) -> Deleted {
-        let value = self.marked(target, old, propagation);
+        let options = DeleteOptions {
+            propagation,
+            ..DeleteOptions::default()
+        };
+        self.mark_as(target, old, &options)
+    }
+
+    fn mark_as(&mut self, target: &Target, old: &Arc<Object>, options: &DeleteOptions) -> Deleted {
+        let value = self.marked(target, old, options);
         if !admit::is_held(target, &value) {
             return Deleted::Gone(self.remove(&target.kind, old, None));
         }
@@ -85,10 +95,11 @@ impl Store {
     }
 
     /// What an object looks like once it is deleted.
-    fn marked(&self, target: &Target, old: &Object, propagation: Propagation) -> Value {
+    fn marked(&self, target: &Target, old: &Object, options: &DeleteOptions) -> Value {
         let mut value = target.thaw(old);
         let known: Vec<_> = admit::finalizers(&value).collect();
-        let mut finalizers = gc::with_propagation(&known, propagation);
+        let mut finalizers = gc::with_propagation(&known, options.propagation);
+        let grace = grace(target, &value, options.grace);
         if target.kind.is_crd() {
             self.hold_for_objects(&old.key.name, &mut finalizers);
         }
@@ -98,20 +109,50 @@ impl Store {
         } else {
             metadata.insert("finalizers".into(), finalizers.into());
         }
+        let given = metadata.get("deletionGracePeriodSeconds").and_then(Value::as_i64);
         if old.deleting {
+            // A second delete may shorten the time of the first.
+            if let Some(grace) = grace.filter(|grace| given.is_some_and(|given| *grace < given)) {
+                metadata.insert("deletionTimestamp".into(), after(grace).into());
+                metadata.insert("deletionGracePeriodSeconds".into(), grace.into());
+            }
             return value;
         }
-        metadata.insert("deletionTimestamp".into(), now().into());
+        let grace = grace.unwrap_or_default();
+        metadata.insert("deletionTimestamp".into(), after(grace).into());
         if target.kind.is_namespace() {
             object_mut(field_mut(&mut value, "status")).insert("phase".into(), "Terminating".into());
             return value;
         }
-        metadata.insert("deletionGracePeriodSeconds".into(), 0.into());
+        metadata.insert("deletionGracePeriodSeconds".into(), grace.into());
         if let Some(generation) = metadata.get("generation").and_then(Value::as_u64) {
             metadata.insert("generation".into(), (generation + 1).into());
         }
         value
     }
+}
+
+/// The seconds that a pod gets to end: none where nothing runs it. Nothing if that is the server's choice and was
+/// made before.
+fn grace(target: &Target, pod: &Value, asked: Option<i64>) -> Option<i64> {
+    if &*target.kind.id != "pods" {
+        return None;
+    }
+    let placed = pod["spec"]["nodeName"]
+        .as_str()
+        .is_some_and(|node| !node.is_empty());
+    let ended = matches!(pod["status"]["phase"].as_str(), Some("Succeeded" | "Failed"));
+    if !placed || ended {
+        return Some(0);
+    }
+    let first = pod["metadata"]["deletionTimestamp"].is_null();
+    let own = || {
+        pod["spec"]["terminationGracePeriodSeconds"]
+            .as_i64()
+            .unwrap_or(30)
+    };
+    let grace = asked.or_else(|| first.then(own))?;
+    Some(if grace < 0 { 1 } else { grace })
 }
 
 /// The conflict names the kind where others name the resource; a real server does that, too.

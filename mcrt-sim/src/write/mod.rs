@@ -1,6 +1,7 @@
 //! Creating, replacing and deleting, and what follows from it.
 
 pub(crate) mod admit;
+pub(crate) mod defaults;
 pub(crate) mod delete;
 pub(crate) mod gc;
 pub(crate) mod lifecycle;
@@ -9,3 +10,4 @@ pub(crate) mod operation;
 pub(crate) mod prepare;
 pub(crate) mod secret;
 pub(crate) mod tend;
+pub(crate) mod validate;

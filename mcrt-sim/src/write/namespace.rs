@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use crate::api::status::Status;
 use crate::state::object::{Object, ObjectKey, field_mut, meta_mut, new_uid, now, object_mut};
 use crate::state::store::{ROOT_CA, Store};
 use crate::state::work::Work;
-use crate::write::admit::{finalizers, is_held};
+use crate::write::admit::{check_preconditions, finalizers, is_held};
 use crate::write::delete::Propagation;
 use crate::write::operation::{Target, WriteOptions};
 
@@ -97,6 +98,34 @@ impl Store {
         }
     }
 
+    /// Replaces what holds a namespace, as only its subresource can; lets it go if that was the last.
+    pub(crate) fn finalize_namespace(
+        &mut self,
+        target: &Target,
+        old: &Arc<Object>,
+        change: &Value,
+        options: &WriteOptions,
+    ) -> Result<Arc<Object>, Status> {
+        check_preconditions(target, old, change)?;
+        let before = target.thaw(old);
+        let mut value = before.clone();
+        let holds = change["spec"]["finalizers"]
+            .as_array()
+            .filter(|holds| !holds.is_empty());
+        let spec = holds.map_or_else(|| json!({}), |holds| json!({"finalizers": holds}));
+        object_mut(&mut value).insert("spec".into(), spec);
+        if options.dry_run {
+            return Ok(Arc::new(Object::freeze(value, old.version)));
+        }
+        if old.deleting && !is_held(target, &value) {
+            return Ok(self.remove(&target.kind, old, Some(value)));
+        }
+        if value == before {
+            return Ok(Arc::clone(old));
+        }
+        Ok(self.put(&target.kind, Some(Arc::clone(old)), value))
+    }
+
     /// Deletes a batch of a namespace's objects; says whether there were any left to delete.
     fn delete_some(&mut self, namespace: &str) -> bool {
         let kinds: Vec<_> = self.resources().map(|(id, _)| Arc::clone(id)).collect();
@@ -133,6 +162,14 @@ impl Store {
         }
         remaining
     }
+}
+
+/// What a new namespace is held by: what its maker asks for, and its content.
+pub(crate) fn initial_spec(namespace: &Value) -> Value {
+    let asked = namespace["spec"]["finalizers"].as_array().into_iter().flatten();
+    let mut holds: Vec<_> = asked.filter(|hold| *hold != "kubernetes").cloned().collect();
+    holds.push("kubernetes".into());
+    json!({"finalizers": holds})
 }
 
 /// What is still in an ending namespace.

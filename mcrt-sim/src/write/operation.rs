@@ -11,6 +11,7 @@ use crate::state::object::{Object, ObjectKey, meta_mut};
 use crate::state::store::Store;
 use crate::write::admit;
 use crate::write::prepare;
+use crate::write::validate;
 
 /// The resource a request is about, in one of its versions.
 #[derive(Clone)]
@@ -65,8 +66,7 @@ impl WriteOptions {
     pub(crate) fn writer<'a>(&'a self, target: &'a Target) -> Writer<'a> {
         Writer {
             manager: &self.manager,
-            api_version: &target.version.api_version,
-            builtin: target.kind.builtin,
+            target,
             status: self.status,
         }
     }
@@ -79,12 +79,16 @@ impl Store {
         mut value: Value,
         options: &WriteOptions,
     ) -> Result<Arc<Object>, Status> {
-        let name = admit::choose_name(target, &mut value)?;
+        let name = admit::choose_name(&mut value);
         let namespace = value["metadata"]["namespace"]
             .as_str()
             .unwrap_or_default()
             .to_owned();
         self.check_namespace(target, &namespace, &name)?;
+        validate::check_new(target, &value)?;
+        if target.kind.is_crd() {
+            admit::check_crd_name(target, &value, &name)?;
+        }
         if value["metadata"]["resourceVersion"]
             .as_str()
             .is_some_and(|version| !version.is_empty())
@@ -94,21 +98,21 @@ impl Store {
             return Err(Status::new(500, "", why));
         }
         let key = ObjectKey::new(&namespace, &name);
-        if self.find(&target.kind, &key).is_some() {
-            return Err(Status::already_exists(
-                &target.kind.group,
-                &target.kind.plural,
-                &name,
-            ));
+        if let Some(there) = self.find(&target.kind, &key) {
+            let exists = Status::already_exists(&target.kind.group, &target.kind.plural, &name);
+            return Err(if there.deleting {
+                exists.with_prefix("object is being deleted: ")
+            } else {
+                exists
+            });
         }
         prepare::prepare_new(target, &mut value);
         if !options.apply {
-            meta_mut(&mut value).remove("managedFields");
             managed::record_update(None, &mut value, &options.writer(target));
         }
         prepare::complete_new(target, &mut value);
         if options.dry_run {
-            return Ok(Arc::new(Object::freeze(value, self.version)));
+            return Ok(Arc::new(Object::freeze(value, 0)));
         }
         let object = self.put(&target.kind, None, value);
         if target.kind.is_crd() {
@@ -149,20 +153,16 @@ impl Store {
         mut value: Value,
         options: &WriteOptions,
     ) -> Result<Arc<Object>, Status> {
-        let name = &*old.key.name;
         admit::check_preconditions(target, old, &value)?;
         let before = target.thaw(old);
         prepare::keep_server_fields(target, &before, &mut value, options);
         prepare::normalise(target, &mut value);
-        if old.deleting && admit::adds_finalizers(&before, &value) {
-            let why = "Forbidden: no new finalizers can be added if the object is being deleted";
-            return Err(target.invalid(name, "metadata.finalizers", why));
-        }
-        if prepare::same_content(&before, &value, options.apply) {
-            return Ok(Arc::clone(old));
-        }
+        validate::check_change(target, &before, &value)?;
         if !options.apply {
             managed::record_update(Some(&before), &mut value, &options.writer(target));
+        }
+        if prepare::same_content(&before, &value) {
+            return Ok(Arc::clone(old));
         }
         if target.kind.generation && !options.status && prepare::desired_differs(target, &before, &value) {
             let generation = before["metadata"]["generation"].as_u64().unwrap_or_default() + 1;

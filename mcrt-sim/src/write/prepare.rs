@@ -2,9 +2,12 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::state::kinds::CRDS;
+use crate::merge::zero;
+use crate::state::builtin;
 use crate::state::object::{field_mut, meta_mut, new_uid, now, object_mut};
+use crate::write::defaults;
 use crate::write::lifecycle;
+use crate::write::namespace;
 use crate::write::operation::{Target, WriteOptions};
 use crate::write::secret;
 
@@ -33,43 +36,14 @@ pub(crate) fn prepare_new(target: &Target, value: &mut Value) {
 /// What the server adds to a new object and nobody owns.
 pub(crate) fn complete_new(target: &Target, value: &mut Value) {
     if target.kind.is_namespace() {
-        object_mut(value).insert("spec".into(), json!({"finalizers": ["kubernetes"]}));
+        let spec = namespace::initial_spec(value);
+        object_mut(value).insert("spec".into(), spec);
         object_mut(value).insert("status".into(), json!({"phase": "Active"}));
+    } else if &*target.kind.id == "pods" {
+        defaults::pod_status(value);
     } else if target.kind.is_crd() {
         let status = lifecycle::established(value);
         object_mut(value).insert("status".into(), status);
-    }
-}
-
-/// Defaults that other parts of a cluster rely on.
-fn fill_defaults(target: &Target, value: &mut Value) {
-    match &*target.kind.id {
-        "namespaces" => {
-            let name = value["metadata"]["name"].clone();
-            let labels = object_mut(field_mut(field_mut(value, "metadata"), "labels"));
-            labels.insert("kubernetes.io/metadata.name".into(), name);
-        }
-        "secrets" => {
-            object_mut(value).entry("type").or_insert_with(|| "Opaque".into());
-        }
-        CRDS => {
-            let names = object_mut(field_mut(field_mut(value, "spec"), "names"));
-            let kind = names
-                .get("kind")
-                .and_then(Value::as_str)
-                .unwrap_or_default()
-                .to_owned();
-            names
-                .entry("singular")
-                .or_insert_with(|| kind.to_lowercase().into());
-            names
-                .entry("listKind")
-                .or_insert_with(|| format!("{kind}List").into());
-            let spec = object_mut(field_mut(value, "spec"));
-            spec.entry("conversion")
-                .or_insert_with(|| json!({"strategy": "None"}));
-        }
-        _ => {}
     }
 }
 
@@ -78,7 +52,7 @@ pub(crate) fn normalise(target: &Target, value: &mut Value) {
     if &*target.kind.id == "secrets" {
         secret::fold_string_data(value);
     }
-    prune_nulls(target, value);
+    prune_nulls(value);
     let metadata = meta_mut(value);
     for field in ["labels", "annotations"] {
         if metadata
@@ -97,34 +71,15 @@ pub(crate) fn normalise(target: &Target, value: &mut Value) {
         }
     }
     if target.kind.builtin {
-        // Typed maps that are empty are left out when they are encoded.
-        for field in ["data", "binaryData"] {
-            if value[field].as_object().is_some_and(Map::is_empty) {
-                object_mut(value).remove(field);
-            }
-        }
-    }
-    fill_defaults(target, value);
-}
-
-/// Drops null fields as decoding into a type does; what a custom resource says outside its metadata stays.
-pub(crate) fn prune_nulls(target: &Target, value: &mut Value) {
-    if target.kind.builtin {
-        prune(value);
-    } else {
-        prune(field_mut(value, "metadata"));
+        zero::complete(target.version.schema.cursor(), value);
+        defaults::fill(target, value);
+        zero::complete(target.version.schema.cursor(), value);
     }
 }
 
-fn prune(value: &mut Value) {
-    match value {
-        Value::Object(fields) => {
-            fields.retain(|_, field| !field.is_null());
-            fields.values_mut().for_each(prune);
-        }
-        Value::Array(items) => items.iter_mut().for_each(prune),
-        _ => {}
-    }
+/// Drops nulls from the metadata, as decoding into its type does.
+fn prune_nulls(value: &mut Value) {
+    zero::complete(builtin::cursor(builtin::metadata()), field_mut(value, "metadata"));
 }
 
 /// Metadata that only the server writes.
@@ -165,35 +120,33 @@ pub(crate) fn keep_server_fields(target: &Target, before: &Value, value: &mut Va
         // The spec of a namespace is the hold on its content, which clients change by `finalize` only.
         object_mut(value).insert("spec".into(), before["spec"].clone());
     }
-    let reset = value["metadata"]["managedFields"] == json!([{}]);
     let metadata = meta_mut(value);
-    let kept = KEPT
-        .iter()
-        .copied()
-        .chain((!options.apply && !reset).then_some("managedFields"));
-    for field in kept {
+    for field in KEPT {
         match before["metadata"].get(field) {
             Some(known) => metadata.insert(field.into(), known.clone()),
             None => metadata.remove(field),
         };
     }
-    if reset {
-        metadata.remove("managedFields");
-    }
     metadata.remove("selfLink");
 }
 
-/// Whether two versions differ in nothing that makes a write. An apply that changes owners only is a write.
-pub(crate) fn same_content(before: &Value, after: &Value, applied: bool) -> bool {
-    if applied {
-        return before == after;
-    }
-    let stripped = |value: &Value| {
-        let mut value = value.clone();
-        meta_mut(&mut value).remove("managedFields");
-        value
+/// Whether two versions differ in nothing that makes a write: times at which fields were taken do not.
+pub(crate) fn same_content(before: &Value, after: &Value) -> bool {
+    let metadata = |value: &Value| {
+        let mut metadata = value["metadata"].clone();
+        let entries = metadata["managedFields"].as_array_mut();
+        for entry in entries.into_iter().flatten().filter_map(Value::as_object_mut) {
+            entry.remove("time");
+        }
+        metadata
     };
-    before == after || stripped(before) == stripped(after)
+    before == after || content(before).eq(content(after)) && metadata(before) == metadata(after)
+}
+
+/// The fields beside the metadata.
+fn content(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    let fields = value.as_object().into_iter().flatten();
+    fields.filter(|(name, _)| *name != "metadata")
 }
 
 /// Whether anything but metadata and, where it is a part of its own, status differs.

@@ -1,20 +1,21 @@
 //! What subscribers of a cache are told.
-use std::{fmt, sync::Arc};
+use super::kept::Seen;
+use std::fmt;
 
 /// One change of a cache, lent to each subscriber in turn.
 pub enum Delta<'a, K> {
     /// An object that the cache did not hold.
-    Added(&'a Arc<K>),
+    Added(&'a Seen<K>),
     /// An object that the cache held in another resource version. It may be another object of the same name: the
     /// UIDs tell.
     Updated {
         /// What the cache held.
-        old: &'a Arc<K>,
+        old: &'a Seen<K>,
         /// What it holds now.
-        new: &'a Arc<K>,
+        new: &'a Seen<K>,
     },
     /// An object that is gone, or that its selector left behind: as the cache held it last.
-    Deleted(&'a Arc<K>),
+    Deleted(&'a Seen<K>),
     /// The cache holds everything that the server listed. Sent each time that becomes true.
     Synced,
 }
@@ -29,7 +30,7 @@ impl<K> Copy for Delta<'_, K> {}
 
 impl<K> Delta<'_, K> {
     /// The object that changed, as it is now or was last; none for `Synced`.
-    pub fn object(&self) -> Option<&Arc<K>> {
+    pub fn object(&self) -> Option<&Seen<K>> {
         match self {
             Self::Added(object) | Self::Updated { new: object, .. } | Self::Deleted(object) => Some(object),
             Self::Synced => None,

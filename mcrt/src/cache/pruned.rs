@@ -1,18 +1,57 @@
-//! A kind decoded without `metadata.managedFields`, which would be most of its memory.
+//! An object on its way into a cache, without `metadata.managedFields`, which would be most of its memory.
+use super::{kept::Kept, packed::Packed, scope::Cacheable};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{Resource, core::DynamicResourceScope};
 use serde::{
     Deserialize, Deserializer,
-    de::{self, DeserializeSeed, IgnoredAny, MapAccess, Visitor, value::CowStrDeserializer},
-    forward_to_deserialize_any,
+    de::{DeserializeOwned, Error},
 };
-use std::{borrow::Cow, fmt};
+use serde_json::value::RawValue;
+use std::{borrow::Cow, fmt, sync::Arc};
 
-/// An object that was decoded without its managed fields.
+/// An object that came in. It was decoded once, so that what does not fit its type is refused at the border.
 ///
 /// Its scope is called dynamic so that one `Api` constructor serves kinds of both scopes.
 #[derive(Clone)]
-pub(super) struct Pruned<K>(pub(super) K);
+pub(super) enum Pruned<K> {
+    /// A whole object, and of its metadata the version alone: kube asks for it.
+    Whole(Packed, Box<ObjectMeta>),
+    /// The metadata of an object.
+    Metadata(K),
+}
+
+impl<K: Cacheable> Pruned<K> {
+    /// The form to be kept.
+    pub(super) fn into_kept(self) -> Kept<K> {
+        match self {
+            Self::Whole(packed, _) => Kept::Packed(packed),
+            Self::Metadata(mut object) => {
+                tidy(object.meta_mut());
+                Kept::Decoded(Arc::new(object))
+            }
+        }
+    }
+}
+
+/// The copy of a whole object, the data of a Secret too, that `kubectl apply` writes into its metadata.
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+/// Decoding grows lists by doubling; objects are kept for long. Who asked for metadata alone gets no data by a back
+/// door. A whole object stays as it is: whoever writes it back would take the annotation from kubectl.
+fn tidy(meta: &mut ObjectMeta) {
+    if let Some(annotations) = &mut meta.annotations {
+        annotations.remove(LAST_APPLIED);
+        if annotations.is_empty() {
+            meta.annotations = None;
+        }
+    }
+    if let Some(owners) = &mut meta.owner_references {
+        owners.shrink_to_fit();
+    }
+    if let Some(finalizers) = &mut meta.finalizers {
+        finalizers.shrink_to_fit();
+    }
+}
 
 /// kube asks for `Debug` and logs with it; an object's content must not get there.
 impl<K> fmt::Debug for Pruned<K> {
@@ -47,156 +86,43 @@ impl<K: Resource> Resource for Pruned<K> {
         K::metadata_api()
     }
     fn meta(&self) -> &ObjectMeta {
-        self.0.meta()
+        match self {
+            Self::Whole(_, meta) => meta,
+            Self::Metadata(object) => object.meta(),
+        }
     }
     fn meta_mut(&mut self) -> &mut ObjectMeta {
-        self.0.meta_mut()
-    }
-}
-
-impl<'de, K: Deserialize<'de>> Deserialize<'de> for Pruned<K> {
-    fn deserialize<D: Deserializer<'de>>(inner: D) -> Result<Self, D::Error> {
-        K::deserialize(Filter {
-            inner,
-            level: Level::Object,
-        })
-        .map(Self)
-    }
-}
-
-/// Where in the object the filter stands. Below metadata it steps aside.
-#[derive(Clone, Copy, PartialEq)]
-enum Level {
-    Object,
-    Metadata,
-}
-
-/// Wraps a deserializer, its visitor, its map and the seed of a value in turn, down to the metadata.
-struct Filter<T> {
-    inner: T,
-    level: Level,
-}
-
-macro_rules! wrap_visitor {
-    ($($method:ident($($arg:ident: $ty:ty),*))*) => { $(
-        fn $method<V: Visitor<'de>>(self, $($arg: $ty,)* visitor: V) -> Result<V::Value, D::Error> {
-            self.inner.$method($($arg,)* Filter { inner: visitor, level: self.level })
+        match self {
+            Self::Whole(_, meta) => meta,
+            Self::Metadata(object) => object.meta_mut(),
         }
-    )* };
-}
-
-impl<'de, D: Deserializer<'de>> Deserializer<'de> for Filter<D> {
-    type Error = D::Error;
-
-    wrap_visitor! {
-        deserialize_any()
-        deserialize_map()
-        deserialize_option()
-        deserialize_struct(name: &'static str, fields: &'static [&'static str])
-        deserialize_newtype_struct(name: &'static str)
-    }
-
-    // An object and its metadata are maps: whoever asks for anything else gets what is there, or an error.
-    forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq
-        tuple tuple_struct enum identifier ignored_any
-    }
-
-    fn is_human_readable(&self) -> bool {
-        self.inner.is_human_readable()
     }
 }
 
-impl<'de, V: Visitor<'de>> Visitor<'de> for Filter<V> {
-    type Value = V::Value;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.inner.expecting(f)
-    }
-    fn visit_map<A: MapAccess<'de>>(self, inner: A) -> Result<V::Value, A::Error> {
-        self.inner.visit_map(FilteredMap {
-            inner,
-            level: self.level,
-            enters_metadata: false,
-        })
-    }
-    fn visit_some<D: Deserializer<'de>>(self, inner: D) -> Result<V::Value, D::Error> {
-        self.inner.visit_some(Filter {
-            inner,
-            level: self.level,
-        })
-    }
-    fn visit_newtype_struct<D: Deserializer<'de>>(self, inner: D) -> Result<V::Value, D::Error> {
-        self.inner.visit_newtype_struct(Filter {
-            inner,
-            level: self.level,
-        })
-    }
-    fn visit_none<E: de::Error>(self) -> Result<V::Value, E> {
-        self.inner.visit_none()
-    }
-    fn visit_unit<E: de::Error>(self) -> Result<V::Value, E> {
-        self.inner.visit_unit()
-    }
-}
-
-impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for Filter<S> {
-    type Value = S::Value;
-
-    fn deserialize<D: Deserializer<'de>>(self, inner: D) -> Result<S::Value, D::Error> {
-        self.inner.deserialize(Filter {
-            inner,
-            level: self.level,
-        })
-    }
-}
-
-struct FilteredMap<A> {
-    inner: A,
-    level: Level,
-    enters_metadata: bool,
-}
-
-/// A key, borrowed from the text where it has no escapes.
-#[derive(Deserialize)]
-struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
-
-impl<'de, A: MapAccess<'de>> MapAccess<'de> for FilteredMap<A> {
-    type Error = A::Error;
-
-    fn next_key_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, A::Error> {
-        let key = loop {
-            let Some(Key(key)) = self.inner.next_key()? else {
-                return Ok(None);
-            };
-            if self.level == Level::Metadata && key == "managedFields" {
-                self.inner.next_value::<IgnoredAny>()?;
-            } else {
-                break key;
-            }
+/// Reads the text of the object, and so only from text: a watch event has to say its type before its object, as those
+/// of API servers do.
+impl<'de, K: Resource + DeserializeOwned> Deserialize<'de> for Pruned<K> {
+    fn deserialize<D: Deserializer<'de>>(text: D) -> Result<Self, D::Error> {
+        let packed = Packed::of(<&RawValue>::deserialize(text)?).map_err(D::Error::custom)?;
+        let object: K = packed.decode().map_err(D::Error::custom)?;
+        if K::metadata_api() {
+            return Ok(Self::Metadata(object));
+        }
+        let version = packed.version().map(str::to_owned);
+        let meta = ObjectMeta {
+            resource_version: version,
+            ..ObjectMeta::default()
         };
-        self.enters_metadata = self.level == Level::Object && key == "metadata";
-        seed.deserialize(CowStrDeserializer::new(key)).map(Some)
-    }
-
-    fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, A::Error> {
-        if self.enters_metadata {
-            self.inner.next_value_seed(Filter {
-                inner: seed,
-                level: Level::Metadata,
-            })
-        } else {
-            self.inner.next_value_seed(seed)
-        }
+        Ok(Self::Whole(packed, Box::new(meta)))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cluster::ObjectKey;
     use k8s_openapi::api::core::v1::ConfigMap;
     use kube::core::{DynamicObject, ObjectList, PartialObjectMeta, WatchEvent};
-    use serde::de::DeserializeOwned;
 
     const OBJECT: &str = r#"{
         "apiVersion": "v1", "kind": "ConfigMap",
@@ -207,9 +133,10 @@ mod tests {
         "data": {"managedFields": "a value", "k": "line\none"}
     }"#;
 
-    fn decode<K: DeserializeOwned>(text: &str) -> K {
-        let Pruned(object) = serde_json::from_str(text).unwrap();
-        object
+    fn decode<K: Cacheable>(text: &str) -> K {
+        let pruned: Pruned<K> = serde_json::from_str(text).unwrap();
+        let object = pruned.into_kept().object();
+        K::clone(&object)
     }
 
     fn check_metadata(meta: &ObjectMeta) {
@@ -241,20 +168,49 @@ mod tests {
     }
 
     #[test]
-    fn lists_and_watch_events_decode_pruned_objects_whatever_the_order_of_their_fields() {
+    fn lists_and_watch_events_decode_pruned_objects() {
         let object = OBJECT.replace("line\none", "one");
         let list = format!(r#"{{"items": [{object}, {object}], "metadata": {{"resourceVersion": "7"}}}}"#);
         let list: ObjectList<Pruned<DynamicObject>> = serde_json::from_str(&list).unwrap();
-        list.iter().for_each(|o| check_metadata(o.meta()));
-        for event in [
-            format!(r#"{{"type": "ADDED", "object": {object}}}"#),
-            format!(r#"{{"object": {object}, "type": "ADDED"}}"#),
-        ] {
-            let Ok(WatchEvent::<Pruned<ConfigMap>>::Added(object)) = serde_json::from_str(&event) else {
-                panic!("an event");
-            };
-            check_metadata(object.meta());
+        assert_eq!(list.items.len(), 2);
+        for object in list.items {
+            check_metadata(&object.into_kept().object().metadata);
         }
+        let event = format!(r#"{{"type": "ADDED", "object": {object}}}"#);
+        let Ok(WatchEvent::<Pruned<ConfigMap>>::Added(object)) = serde_json::from_str(&event) else {
+            panic!("an event");
+        };
+        check_metadata(&object.into_kept().object().metadata);
+    }
+
+    #[test]
+    fn the_words_of_the_key_are_found_behind_managed_fields_and_where_they_are_escaped() {
+        for metadata in [
+            r#""name": "a", "managedFields": [{}], "namespace": "x", "uid": "u", "resourceVersion": "7""#,
+            r#""resourceVersion": "7", "managedFields": [], "uid": "u", "namespace": "x", "name": "a""#,
+            r#""managedFields": null, "name": "\u0061", "namespace": "x", "uid": "\u0075", "resourceVersion": "7""#,
+        ] {
+            let text = format!(r#"{{"data": {{"k": "\u00e9"}}, "metadata": {{{metadata}}}}}"#);
+            let object: Pruned<ConfigMap> = serde_json::from_str(&text).unwrap();
+            assert_eq!(object.meta().resource_version.as_deref(), Some("7"), "{metadata}");
+            let kept = object.into_kept();
+            assert_eq!(
+                ObjectKey::from(kept.key()),
+                ObjectKey::namespaced("x", "a"),
+                "{metadata}"
+            );
+            assert_eq!(kept.uid(), Some("u"), "{metadata}");
+            assert_eq!(kept.object().data.as_ref().unwrap()["k"], "\u{e9}");
+        }
+    }
+
+    #[test]
+    fn a_metadata_watch_keeps_no_copy_of_the_object_that_an_annotation_holds() {
+        let text = format!(r#"{{"metadata": {{"name": "a", "annotations": {{"{LAST_APPLIED}": "{{}}"}}}}}}"#);
+        let object: PartialObjectMeta<ConfigMap> = decode(&text);
+        assert_eq!(object.metadata.annotations, None);
+        let object: ConfigMap = decode(&text);
+        assert!(object.metadata.annotations.unwrap().contains_key(LAST_APPLIED));
     }
 
     #[test]
@@ -268,5 +224,15 @@ mod tests {
         for text in ["[]", "7", "\"a\"", "null", "{\"metadata\": 7}"] {
             assert!(serde_json::from_str::<Pruned<ConfigMap>>(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn the_error_about_an_object_that_does_not_fit_its_type_says_nothing_of_its_content() {
+        let text = r#"{"metadata": {"name": "a"}, "data": {"password": ["hunter2"]}}"#;
+        let error = serde_json::from_str::<Pruned<ConfigMap>>(text).unwrap_err();
+        assert!(
+            error.is_data() && !error.to_string().contains("hunter2"),
+            "{error}"
+        );
     }
 }

@@ -1,12 +1,11 @@
 //! What the handles of a cache and its writer have in common.
 use super::{
     pulse::Pulse,
-    scope::{WatchScope, WatchState},
+    scope::{Cacheable, WatchScope, WatchState},
     table::Table,
     writer::Command,
 };
 use crate::cluster::ClusterName;
-use kube::Resource;
 use parking_lot::RwLock;
 use std::{
     sync::{
@@ -50,7 +49,7 @@ pub(super) struct Shared<K> {
     pub(super) commands: mpsc::UnboundedSender<Command<K>>,
 }
 
-impl<K: Resource> Shared<K> {
+impl<K: Cacheable> Shared<K> {
     pub(super) fn new(
         cluster: ClusterName,
         scope: WatchScope,
@@ -102,7 +101,7 @@ pub(super) trait AnyCache: Send + Sync {
     fn stats(&self) -> CacheStats;
 }
 
-impl<K: Resource + Send + Sync> AnyCache for Shared<K> {
+impl<K: Cacheable> AnyCache for Shared<K> {
     fn scope(&self) -> &WatchScope {
         &self.scope
     }

@@ -2,6 +2,7 @@
 use super::{
     delta::DeltaSink,
     index::{FnIndexer, IndexRef, Keys},
+    kept::Kept,
     postings::Postings,
     scope::{Cacheable, WatchScope, WatchState},
     shared::{AnyCache, CacheStats, Shared},
@@ -97,24 +98,26 @@ impl<K> fmt::Debug for Cache<K> {
 /// The objects of a cache, to read. Reads never wait for the network; a store outlives its cache's watch.
 ///
 /// An empty store says nothing unless it [is synced](Store::is_synced).
+///
+/// Whole objects are kept packed, as the JSON that the server sent, and each read decodes what it returns: a copy,
+/// as the caches of other languages give, at a few microseconds a KB. Metadata is kept decoded and shared.
 pub struct Store<K>(Arc<Shared<K>>);
 
 impl<K: Cacheable> Store<K> {
     /// One object.
     pub fn get(&self, key: &ObjectKey) -> Option<Arc<K>> {
-        self.0
-            .table
-            .read()
-            .find(key.into())
-            .map(|(_, object)| Arc::clone(object))
+        let kept = self.kept(key)?;
+        Some(kept.object())
     }
 
     /// All objects, in no order.
     pub fn list(&self) -> Vec<Arc<K>> {
-        let table = self.0.table.read();
-        let mut objects = Vec::with_capacity(table.len());
-        objects.extend(table.iter().map(|(_, object)| Arc::clone(object)));
-        objects
+        decode(&self.all())
+    }
+
+    /// The names of all objects, in no order.
+    pub(crate) fn keys(&self) -> Vec<ObjectKey> {
+        names(&self.all())
     }
 
     /// How many objects there are.
@@ -129,6 +132,35 @@ impl<K: Cacheable> Store<K> {
 
     /// The objects for which the index gives this value, in no order. Costs as much as it finds.
     pub fn by_index<V>(&self, index: &IndexRef<K, V>, value: &V) -> Vec<Arc<K>>
+    where
+        V: Hash + Eq + Send + Sync + 'static,
+    {
+        decode(&self.found(index, value))
+    }
+
+    /// The names of the objects for which the index gives this value, in no order.
+    pub(crate) fn keys_by_index<V>(&self, index: &IndexRef<K, V>, value: &V) -> Vec<ObjectKey>
+    where
+        V: Hash + Eq + Send + Sync + 'static,
+    {
+        names(&self.found(index, value))
+    }
+
+    // The lock covers the look-up alone: decoding is the kind's own code.
+
+    fn kept(&self, key: &ObjectKey) -> Option<Kept<K>> {
+        let table = self.0.table.read();
+        table.find(key.into()).map(|(_, kept)| kept.clone())
+    }
+
+    fn all(&self) -> Vec<Kept<K>> {
+        let table = self.0.table.read();
+        let mut objects = Vec::with_capacity(table.len());
+        objects.extend(table.iter().map(|(_, kept)| kept.clone()));
+        objects
+    }
+
+    fn found<V>(&self, index: &IndexRef<K, V>, value: &V) -> Vec<Kept<K>>
     where
         V: Hash + Eq + Send + Sync + 'static,
     {
@@ -171,6 +203,14 @@ impl<K: Cacheable> Store<K> {
     pub fn age(&self) -> Option<Duration> {
         self.0.age()
     }
+}
+
+fn decode<K: Cacheable>(objects: &[Kept<K>]) -> Vec<Arc<K>> {
+    objects.iter().map(Kept::object).collect()
+}
+
+fn names<K: Cacheable>(objects: &[Kept<K>]) -> Vec<ObjectKey> {
+    objects.iter().map(|kept| kept.key().into()).collect()
 }
 
 impl<K> Clone for Store<K> {

@@ -1,5 +1,9 @@
 //! The objects of a cache and their indexes: one lock covers both, so readers never see one without the other.
-use super::index::{AnyPostings, Values};
+use super::{
+    index::{AnyPostings, Values},
+    kept::Kept,
+    scope::Cacheable,
+};
 use crate::cluster::ObjectKey;
 use ahash::RandomState;
 use hashbrown::HashTable;
@@ -8,7 +12,7 @@ use std::sync::Arc;
 
 /// Objects in slots, found by namespace and name. Keys are not stored: each object knows its own.
 pub(super) struct Table<K> {
-    slots: Vec<Option<Arc<K>>>,
+    slots: Vec<Option<Kept<K>>>,
     free: Vec<u32>,
     keys: HashTable<u32>,
     hasher: RandomState,
@@ -18,8 +22,8 @@ pub(super) struct Table<K> {
 /// A key without an allocation.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct KeyRef<'a> {
-    namespace: Option<&'a str>,
-    name: &'a str,
+    pub(super) namespace: Option<&'a str>,
+    pub(super) name: &'a str,
 }
 
 impl<'a> KeyRef<'a> {
@@ -41,7 +45,16 @@ impl<'a> From<&'a ObjectKey> for KeyRef<'a> {
     }
 }
 
-impl<K: Resource> Table<K> {
+impl From<KeyRef<'_>> for ObjectKey {
+    fn from(key: KeyRef<'_>) -> Self {
+        Self {
+            namespace: key.namespace.map(Arc::from),
+            name: key.name.into(),
+        }
+    }
+}
+
+impl<K: Cacheable> Table<K> {
     pub(super) fn new() -> Self {
         Self {
             slots: Vec::new(),
@@ -57,19 +70,19 @@ impl<K: Resource> Table<K> {
     }
 
     /// The occupied slots.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &Arc<K>)> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &Kept<K>)> {
         (0u32..)
             .zip(&self.slots)
             .filter_map(|(slot, object)| Some((slot, object.as_ref()?)))
     }
 
-    pub(super) fn find(&self, key: KeyRef<'_>) -> Option<(u32, &Arc<K>)> {
-        let is_it = |slot: &u32| self.at(*slot).is_some_and(|object| KeyRef::of(&**object) == key);
+    pub(super) fn find(&self, key: KeyRef<'_>) -> Option<(u32, &Kept<K>)> {
+        let is_it = |slot: &u32| self.at(*slot).is_some_and(|object| object.key() == key);
         let slot = *self.keys.find(self.hasher.hash_one(key), is_it)?;
         Some((slot, self.at(slot)?))
     }
 
-    pub(super) fn at(&self, slot: u32) -> Option<&Arc<K>> {
+    pub(super) fn at(&self, slot: u32) -> Option<&Kept<K>> {
         self.slots.get(slot as usize)?.as_ref()
     }
 
@@ -78,8 +91,8 @@ impl<K: Resource> Table<K> {
     }
 
     /// Puts a new object into a slot of its own. Its key must not be in the table yet.
-    pub(super) fn add(&mut self, object: Arc<K>, values: Vec<Values>) -> u32 {
-        let hash = self.hasher.hash_one(KeyRef::of(&*object));
+    pub(super) fn add(&mut self, object: Kept<K>, values: Vec<Values>) -> u32 {
+        let hash = self.hasher.hash_one(object.key());
         let slot = if let Some(slot) = self.free.pop() {
             self.slots[slot as usize] = Some(object);
             slot
@@ -95,12 +108,12 @@ impl<K: Resource> Table<K> {
     }
 
     /// Puts another version of an object into its slot and returns the one that was there.
-    pub(super) fn replace(&mut self, slot: u32, object: Arc<K>, values: Vec<Values>) -> Option<Arc<K>> {
+    pub(super) fn replace(&mut self, slot: u32, object: Kept<K>, values: Vec<Values>) -> Option<Kept<K>> {
         self.set_values(slot, values);
         self.slots.get_mut(slot as usize)?.replace(object)
     }
 
-    pub(super) fn remove(&mut self, slot: u32) -> Option<Arc<K>> {
+    pub(super) fn remove(&mut self, slot: u32) -> Option<Kept<K>> {
         let hash = hash_of(&self.slots, &self.hasher, slot);
         let object = self.slots.get_mut(slot as usize)?.take()?;
         if let Ok(entry) = self.keys.find_entry(hash, |known| *known == slot) {
@@ -135,8 +148,8 @@ impl<K: Resource> Table<K> {
     }
 }
 
-fn hash_of<K: Resource>(slots: &[Option<Arc<K>>], hasher: &RandomState, slot: u32) -> u64 {
+fn hash_of<K: Cacheable>(slots: &[Option<Kept<K>>], hasher: &RandomState, slot: u32) -> u64 {
     slots[slot as usize]
         .as_ref()
-        .map_or(0, |object| hasher.hash_one(KeyRef::of(&**object)))
+        .map_or(0, |object| hasher.hash_one(object.key()))
 }

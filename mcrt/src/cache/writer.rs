@@ -4,20 +4,18 @@ use super::{
     failure::Failure,
     feed::Fed,
     index::{Indexer, Values},
+    kept::{Kept, Seen},
     pruned::Pruned,
     scope::{Cacheable, WatchState},
     shared::Shared,
     source::Source,
     status::{self, StreamStatus},
     subscribers::Subscriber,
-    table::KeyRef,
 };
-use crate::cluster::ObjectKey;
 use futures::{
     StreamExt,
     stream::{BoxStream, SelectAll},
 };
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::runtime::watcher::Event;
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -120,10 +118,10 @@ impl<K: Cacheable> Writer<K> {
             .table
             .read()
             .iter()
-            .map(|(_, object)| Arc::clone(object))
+            .map(|(_, kept)| kept.clone())
             .collect();
-        for object in &objects {
-            self.tell_one(subscriber, Delta::Added(object), Origin::List);
+        for kept in objects {
+            self.tell_one(subscriber, Delta::Added(&Seen::new(kept)), Origin::List);
         }
         if self.shared.current() == WatchState::Synced {
             self.tell_one(subscriber, Delta::Synced, Origin::List);
@@ -131,11 +129,11 @@ impl<K: Cacheable> Writer<K> {
     }
 
     fn add_index(&mut self, indexer: Box<dyn Indexer<K>>) -> usize {
-        let held = |(slot, object): (u32, &Arc<K>)| (slot, Arc::clone(object));
+        let held = |(slot, kept): (u32, &Kept<K>)| (slot, kept.clone());
         let objects: Vec<_> = self.shared.table.read().iter().map(held).collect();
         let mut postings = indexer.postings();
-        for (slot, object) in &objects {
-            postings.set(*slot, self.values_of(&*indexer, object));
+        for (slot, kept) in objects {
+            postings.set(slot, self.values_of(&*indexer, &Seen::new(kept)));
         }
         postings.shrink();
         self.indexers.push(indexer);
@@ -153,30 +151,29 @@ impl<K: Cacheable> Writer<K> {
             }
             Fed::Event(Event::InitDone) => self.list_ends(stream),
             Fed::Event(Event::Apply(object)) => self.put(stream, object, Origin::Watch),
-            Fed::Event(Event::Delete(object)) => self.delete(&object),
+            Fed::Event(Event::Delete(object)) => self.delete(object),
             Fed::Opened => self.recovers(stream, StreamStatus::opened),
             Fed::Failed(failure) => self.failed(stream, &failure),
         }
     }
 
-    fn put(&mut self, stream: usize, Pruned(mut object): Pruned<K>, origin: Origin) {
-        tidy(object.meta_mut(), K::metadata_api());
+    fn put(&mut self, stream: usize, object: Pruned<K>, origin: Origin) {
+        let new = Seen::new(object.into_kept());
         let stamp = self.stamp(stream);
-        let known = self.find(&object);
+        let known = self.find(&new.kept);
         if let Some((slot, old)) = known {
             self.stamps[slot as usize] = stamp;
-            if same_version(old.meta(), object.meta()) {
+            if old.is_same_version(&new.kept) {
                 return;
             }
-            let new = Arc::new(object);
             let values = self.values(&new);
-            let replaced = self.shared.table.write().replace(slot, Arc::clone(&new), values);
+            let replaced = self.shared.table.write().replace(slot, new.kept.clone(), values);
             drop(replaced);
+            let old = Seen::new(old);
             self.tell(Delta::Updated { old: &old, new: &new }, origin);
         } else {
-            let new = Arc::new(object);
             let values = self.values(&new);
-            let slot = self.shared.table.write().add(Arc::clone(&new), values) as usize;
+            let slot = self.shared.table.write().add(new.kept.clone(), values) as usize;
             self.stamps
                 .resize(self.stamps.len().max(slot + 1), Stamp::default());
             self.stamps[slot] = stamp;
@@ -185,13 +182,13 @@ impl<K: Cacheable> Writer<K> {
     }
 
     /// Tells of the object as the cache held it: its labels and owners are those that subscribers and indexes know.
-    fn delete(&self, Pruned(object): &Pruned<K>) {
-        let Some((slot, _)) = self.find(object) else {
+    fn delete(&self, object: Pruned<K>) {
+        let Some((slot, _)) = self.find(&object.into_kept()) else {
             return;
         };
         let removed = self.shared.table.write().remove(slot);
-        if let Some(last) = &removed {
-            self.tell(Delta::Deleted(last), Origin::Watch);
+        if let Some(last) = removed {
+            self.tell(Delta::Deleted(&Seen::new(last)), Origin::Watch);
         }
     }
 
@@ -217,8 +214,8 @@ impl<K: Cacheable> Writer<K> {
             removed
         };
         self.stamps.shrink_to_fit();
-        for last in &removed {
-            self.tell(Delta::Deleted(last), Origin::List);
+        for last in removed {
+            self.tell(Delta::Deleted(&Seen::new(last)), Origin::List);
         }
         self.recovers(stream, StreamStatus::listed);
     }
@@ -260,28 +257,23 @@ impl<K: Cacheable> Writer<K> {
         }
     }
 
-    fn find(&self, object: &K) -> Option<(u32, Arc<K>)> {
+    fn find(&self, object: &Kept<K>) -> Option<(u32, Kept<K>)> {
         let table = self.shared.table.read();
-        table
-            .find(KeyRef::of(object))
-            .map(|(slot, object)| (slot, Arc::clone(object)))
+        table.find(object.key()).map(|(slot, kept)| (slot, kept.clone()))
     }
 
-    fn values(&self, object: &K) -> Vec<Values> {
+    fn values(&self, object: &Seen<K>) -> Vec<Values> {
         self.indexers
             .iter()
             .map(|indexer| self.values_of(&**indexer, object))
             .collect()
     }
 
-    fn values_of(&self, indexer: &dyn Indexer<K>, object: &K) -> Values {
+    fn values_of(&self, indexer: &dyn Indexer<K>, object: &Seen<K>) -> Values {
         // The function is the user's; the cache keeps nothing that it could leave half done.
-        catch_unwind(AssertUnwindSafe(|| indexer.values(object))).unwrap_or_else(|_| {
-            self.shared.say_panic(
-                "an index function panicked",
-                indexer.name(),
-                Some(&ObjectKey::of(object)),
-            );
+        catch_unwind(AssertUnwindSafe(|| indexer.values(object.object()))).unwrap_or_else(|_| {
+            self.shared
+                .say_panic("an index function panicked", indexer.name(), Some(&object.key()));
             indexer.none()
         })
     }
@@ -294,7 +286,7 @@ impl<K: Cacheable> Writer<K> {
 
     fn tell_one(&self, subscriber: &Subscriber<K>, delta: Delta<'_, K>, origin: Origin) {
         if !subscriber.tell(delta, origin) {
-            let key = delta.object().map(|object| ObjectKey::of(&**object));
+            let key = delta.object().map(Seen::key);
             self.shared
                 .say_panic("a subscriber panicked", delta.as_str(), key.as_ref());
         }
@@ -305,30 +297,5 @@ impl<K: Cacheable> Writer<K> {
 impl<K: Cacheable> Drop for Writer<K> {
     fn drop(&mut self) {
         self.shared.state.send_replace(WatchState::Closed);
-    }
-}
-
-fn same_version(old: &ObjectMeta, new: &ObjectMeta) -> bool {
-    old.resource_version.is_some() && old.resource_version == new.resource_version && old.uid == new.uid
-}
-
-/// The copy of a whole object, the data of a Secret too, that `kubectl apply` writes into its metadata.
-const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
-
-/// Decoding grows lists by doubling; objects are kept for long. Who asked for metadata alone gets no data by a back
-/// door. A whole object stays as it is: whoever writes it back would take the annotation from kubectl.
-fn tidy(meta: &mut ObjectMeta, is_all: bool) {
-    meta.managed_fields = None;
-    if is_all && let Some(annotations) = &mut meta.annotations {
-        annotations.remove(LAST_APPLIED);
-        if annotations.is_empty() {
-            meta.annotations = None;
-        }
-    }
-    if let Some(owners) = &mut meta.owner_references {
-        owners.shrink_to_fit();
-    }
-    if let Some(finalizers) = &mut meta.finalizers {
-        finalizers.shrink_to_fit();
     }
 }

@@ -136,28 +136,25 @@ impl<T: Cacheable, V: IndexKey> IndexReader<T, V> {
 
     /// The objects under `key`.
     pub fn get(&self, key: &V) -> Vec<Arc<T>> {
-        let clusters = self.clusters.now();
-        clusters
-            .iter()
-            .flat_map(|cluster| self.look_up(cluster, key))
-            .collect()
+        self.look_up(|_, bound| bound.cluster_store.by_index(&bound.index, key))
     }
 
     /// The objects under `key`, as requests in the cluster where each lives.
     pub fn requests(&self, key: &V) -> Vec<Request<T>> {
-        let clusters = self.clusters.now();
-        let requests = clusters.iter().flat_map(|engagement| {
-            let name = engagement.cluster.name();
-            let objects = self.look_up(engagement, key).into_iter();
-            objects.map(|object| Request::of(name.clone(), &*object))
-        });
-        requests.collect()
+        self.look_up(|cluster, bound| {
+            let keys = bound.cluster_store.keys_by_index(&bound.index, key).into_iter();
+            keys.map(|key| Request::new(cluster.name().clone(), key))
+                .collect()
+        })
     }
 
-    fn look_up(&self, engagement: &Engagement, key: &V) -> Vec<Arc<T>> {
-        let bound = engagement.index(self.slot);
-        let bound = bound.and_then(|bound| bound.0.downcast_ref::<Bound<T, V>>());
-        bound.map_or_else(Vec::new, |bound| bound.cluster_store.by_index(&bound.index, key))
+    fn look_up<F>(&self, find: impl Fn(&Cluster, &Bound<T, V>) -> Vec<F>) -> Vec<F> {
+        let clusters = self.clusters.now();
+        let bound = |engagement: &Arc<Engagement>| {
+            let bound = engagement.index(self.slot)?;
+            Some(find(&engagement.cluster, bound.0.downcast_ref()?))
+        };
+        clusters.iter().filter_map(bound).flatten().collect()
     }
 }
 

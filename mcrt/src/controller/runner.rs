@@ -90,10 +90,7 @@ impl<R: Reconciler<Object: Cacheable>> Runtime<R> {
             return;
         };
         let lane = engagement.lane;
-        let keys = store
-            .list()
-            .into_iter()
-            .map(|object| (lane, lane, ObjectKey::of(&*object)));
+        let keys = store.keys().into_iter().map(|key| (lane, lane, key));
         self.shared.queue.add_all(keys, Priority::Low);
     }
 

@@ -9,8 +9,7 @@ use super::{
     watch::Predicate,
 };
 use crate::{
-    cache::{Cacheable, Delta, DeltaSink, Origin},
-    cluster::ObjectKey,
+    cache::{Cacheable, Delta, DeltaSink, Origin, Seen},
     panic::panic_text,
     queue::Priority,
 };
@@ -56,7 +55,7 @@ impl<R: Reconciler, T: Cacheable> Trigger<R, T> {
 
     fn report(&self, delta: Delta<'_, T>, panic: &str) {
         Counters::count(&self.shared.counters.panics);
-        let object = delta.object().map(|object| ObjectKey::of(&**object));
+        let object = delta.object().map(Seen::key);
         tracing::error!(
             controller = %self.shared.name,
             cluster = %self.engagement.cluster,
@@ -66,14 +65,14 @@ impl<R: Reconciler, T: Cacheable> Trigger<R, T> {
         );
     }
 
-    fn matters(&self, old: Option<&T>, new: &T) -> bool {
+    fn matters(&self, old: Option<&Seen<T>>, new: &Seen<T>) -> bool {
         self.predicate
             .as_ref()
-            .is_none_or(|predicate| predicate(old, new))
+            .is_none_or(|predicate| predicate(old.map(|old| &**old.object()), new.object()))
     }
 
-    fn updated(&self, old: &Arc<T>, new: &Arc<T>, priority: Priority) {
-        let replaced = old.meta().uid != new.meta().uid;
+    fn updated(&self, old: &Seen<T>, new: &Seen<T>, priority: Priority) {
+        let replaced = old.uid() != new.uid();
         if replaced {
             // Deleted and created again between two looks: the first one is gone, and its backoff is not the
             // second one's.
@@ -88,7 +87,7 @@ impl<R: Reconciler, T: Cacheable> Trigger<R, T> {
         self.enqueue(new, priority);
     }
 
-    fn deleted(&self, old: &Arc<T>, priority: Priority) {
+    fn deleted(&self, old: &Seen<T>, priority: Priority) {
         self.bury(old);
         self.enqueue(old, priority);
     }
@@ -100,30 +99,27 @@ impl<R: Reconciler, T: Cacheable> Trigger<R, T> {
         }
     }
 
-    fn bury(&self, old: &Arc<T>) {
+    fn bury(&self, old: &Seen<T>) {
         let Role::For(tombstones) = &self.role else { return };
-        let (lane, key) = (self.engagement.lane, ObjectKey::of(&**old));
+        let (lane, key) = (self.engagement.lane, old.key());
         self.shared.queue.forget(lane, lane, &key);
         if let Some(tombstones) = tombstones {
-            tombstones.bury(lane, key, old.clone());
+            tombstones.bury(lane, key, old.object().clone());
         }
     }
 
-    fn enqueue(&self, object: &Arc<T>, priority: Priority) {
+    fn enqueue(&self, object: &Seen<T>, priority: Priority) {
         let lane = self.engagement.lane;
         match &self.role {
-            Role::For(_) => self
-                .shared
-                .queue
-                .add(lane, lane, ObjectKey::of(&**object), priority),
+            Role::For(_) => self.shared.queue.add(lane, lane, object.key(), priority),
             Role::Owns => {
-                for owner in self.shared.owners_of(object.meta()) {
+                for owner in self.shared.owners_of(object.object().meta()) {
                     self.shared.queue.add(lane, lane, owner, priority);
                 }
             }
             Role::Watches(map) => {
                 let cx = MapContext::new(self.shared.clone(), self.engagement.clone());
-                let requests = map(&self.reconciler, object, cx);
+                let requests = map(&self.reconciler, object.object(), cx);
                 self.shared.enqueue(&self.engagement, requests, priority);
             }
         }

@@ -1,4 +1,4 @@
-//! Builds the control plane of the tests into the cache, and runs one by hand when asked to.
+//! Builds the control plane and the clients of the tests into the cache, and runs a control plane when asked to.
 
 use std::{
     error::Error, fs::File, io::Write as _, os::unix::fs::OpenOptionsExt as _, path::PathBuf,
@@ -6,9 +6,13 @@ use std::{
 };
 
 use clap::Parser;
-use mcrt_tests::control_plane::{ControlPlane, Options, User, build};
+use mcrt_tests::{
+    clients,
+    control_plane::{ControlPlane, Options, User, build},
+};
 
-/// Makes etcd, kube-apiserver and kube-controller-manager ready for the tests; with `--kubeconfig`, runs them.
+/// Makes etcd, kube-apiserver, kube-controller-manager and the clients of the tests ready; with `--kubeconfig`, runs
+/// the first three instead.
 #[derive(Debug, Parser)]
 struct Arguments {
     /// Start a control plane, write a kubeconfig for it to this path, and run until Ctrl-C
@@ -38,6 +42,7 @@ async fn run(arguments: Arguments) -> Result<(), Box<dyn Error>> {
     eprintln!("control plane: etcd at {}", assets.etcd.display());
     eprintln!("control plane: kube-apiserver at {}", assets.api_server.display());
     let Some(path) = arguments.kubeconfig else {
+        eprintln!("clients: kubectl at {}", clients::build()?.kubectl.display());
         return Ok(());
     };
 

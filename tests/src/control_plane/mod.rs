@@ -21,9 +21,7 @@
 //! A control plane in a static is never dropped; it ends with the test process all the same.
 
 mod assets;
-mod cache;
 mod error;
-mod go;
 mod ports;
 mod process;
 mod programs;
@@ -37,7 +35,8 @@ use parking_lot::Mutex;
 use rustix::process::Signal;
 use tempfile::TempDir;
 
-pub use assets::{Assets, BuildError, assets, build, find};
+pub use crate::go::BuildError;
+pub use assets::{Assets, assets, build, find};
 pub use error::StartError;
 pub use users::User;
 

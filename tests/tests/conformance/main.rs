@@ -25,6 +25,7 @@ mod conformance {
     mod deleting;
     mod discovery;
     mod errors;
+    mod forms;
     mod listing;
     mod metadata;
     mod namespaces;

@@ -10,7 +10,7 @@ mod subscribers;
 use super::{Cache, CacheSettings, Caches, Delta, DeltaSink, ListLimits, Origin, WatchScope, WatchState};
 use crate::cluster::{ClusterName, ObjectKey};
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::{Resource, ResourceExt, core::ApiResource};
+use kube::{ResourceExt, core::ApiResource};
 use parking_lot::Mutex;
 use server::Server;
 use std::{sync::Arc, time::Duration};
@@ -91,7 +91,7 @@ impl Recorder {
     }
 }
 
-impl<K: Resource + Send + Sync> DeltaSink<K> for Recorder {
+impl<K: super::Cacheable> DeltaSink<K> for Recorder {
     fn on_delta(&self, delta: Delta<'_, K>, origin: Origin) {
         let sign = match delta {
             Delta::Added(_) => "+",
@@ -99,12 +99,7 @@ impl<K: Resource + Send + Sync> DeltaSink<K> for Recorder {
             Delta::Deleted(_) => "-",
             Delta::Synced => return self.0.lock().push("synced".into()),
         };
-        let object = delta.object().unwrap();
-        let text = format!(
-            "{sign}{}/{}",
-            object.namespace().unwrap_or_default(),
-            object.name_any()
-        );
+        let text = format!("{sign}{}", delta.object().unwrap().key());
         self.0.lock().push(if origin == Origin::List {
             format!("({text})")
         } else {

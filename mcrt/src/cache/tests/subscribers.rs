@@ -59,7 +59,7 @@ impl DeltaSink<ConfigMap> for Panics {
     fn on_delta(&self, delta: Delta<'_, ConfigMap>, _: Origin) {
         self.0.fetch_add(1, SeqCst);
         assert!(
-            delta.object().is_none_or(|object| object.name_any() != "bad"),
+            delta.object().is_none_or(|object| &*object.key().name != "bad"),
             "scripted"
         );
     }

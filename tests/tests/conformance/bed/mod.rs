@@ -14,7 +14,7 @@ use std::{
 };
 
 use kube::Client;
-use mcrt_sim::Server;
+use mcrt_sim::{Server, User};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
@@ -49,7 +49,8 @@ pub(crate) struct Bed {
 /// Shows a behaviour on a simulator of its own.
 pub(crate) async fn on_simulator(behaviour: impl AsyncFn(&Bed)) {
     let server = Server::new("conformance");
-    server.set_token(Some(SIMULATED_ADMIN.to_owned()));
+    server.add_token(SIMULATED_ADMIN, User::admin("admin").group("system:masters"));
+    server.add_token(SIMULATED_LIMITED, User::new("limited").group("limited"));
     let client = Client::new(server.service(), "default");
     let bed = Bed::new(client, SIMULATED_ADMIN.into(), SIMULATED_LIMITED.into());
     show(bed, behaviour).await;
@@ -68,9 +69,8 @@ pub(crate) async fn on_real_server(behaviour: impl AsyncFn(&Bed)) {
 
 async fn show(bed: Bed, behaviour: impl AsyncFn(&Bed)) {
     bed.prepare().await;
-    if tokio::time::timeout(LIMIT, behaviour(&bed)).await.is_err() {
-        panic!("the behaviour was not shown within {LIMIT:?}");
-    }
+    let shown = tokio::time::timeout(LIMIT, behaviour(&bed)).await;
+    assert!(shown.is_ok(), "the behaviour was not shown within {LIMIT:?}");
 }
 
 impl Bed {

@@ -36,6 +36,8 @@ fn start(assets: Assets) -> Result<ControlPlane, String> {
 pub(super) fn client(plane: &ControlPlane) -> Client {
     let mut config = plane.config();
     config.auth_info = kube::config::AuthInfo::default();
+    // Behaviours see every answer, also those that ask to try again.
+    config.default_retry = false;
     Client::try_from(config).unwrap_or_else(|error| panic!("no client: {error}"))
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use http_body_util::BodyExt as _;
 use kube::client::Body;
 use serde_json::Value;
+use tokio::time::error::Elapsed;
 
 /// For the next line. What a behaviour waits for has happened already, or happens at once.
 const NEXT: Duration = Duration::from_secs(30);
@@ -43,7 +44,7 @@ impl Watch {
         match tokio::time::timeout(NEXT, self.line()).await {
             Ok(Some(event)) => event,
             Ok(None) => panic!("the stream ended:\n{}", self.shown()),
-            Err(_) => panic!("no line within {NEXT:?}:\n{}", self.shown()),
+            Err(Elapsed { .. }) => panic!("no line within {NEXT:?}:\n{}", self.shown()),
         }
     }
 
@@ -76,13 +77,13 @@ impl Watch {
     }
 
     /// The events up to the end of the stream, which comes by itself.
-    pub(crate) async fn to_end(&mut self) -> Vec<Value> {
+    pub(crate) async fn until_end(&mut self) -> Vec<Value> {
         let mut events = Vec::new();
         loop {
             match tokio::time::timeout(NEXT, self.line()).await {
                 Ok(Some(event)) => events.push(event),
                 Ok(None) => return events,
-                Err(_) => panic!("no end within {NEXT:?}:\n{}", self.shown()),
+                Err(Elapsed { .. }) => panic!("no end within {NEXT:?}:\n{}", self.shown()),
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Builds the one program that is a whole control plane from its Go module.
+//! Builds a program from its Go module.
 
 use std::{
     collections::VecDeque,
@@ -8,55 +8,48 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::assets::{BuildError, say};
-
-/// The folder of the Go module.
-const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/control-plane");
-pub(super) const MODULE: &str = include_str!("../../control-plane/go.mod");
-pub(super) const SUMS: &str = include_str!("../../control-plane/go.sum");
-pub(super) const MAIN: &str = include_str!("../../control-plane/main.go");
+use super::{BuildError, Source, say};
 
 /// Lines of the compiler's output that an error shows.
 const LAST_LINES: usize = 30;
 /// Between two lines of progress: often enough to be seen alive, rare enough for a log.
 const PROGRESS: Duration = Duration::from_secs(15);
 
-/// The version of Kubernetes that the module requires, as in `v1.37.2`.
-pub(super) fn version() -> &'static str {
-    MODULE
-        .lines()
-        .find_map(|line| {
-            line.trim_start_matches("require")
-                .trim()
-                .strip_prefix("k8s.io/kubernetes ")
-        })
-        .map_or("unknown", |rest| {
-            rest.split_whitespace().next().unwrap_or("unknown")
-        })
-}
-
 /// Compiles the program to `output`.
-pub(super) fn build(output: &Path) -> Result<(), BuildError> {
+pub(super) fn build(source: &Source, output: &Path) -> Result<(), BuildError> {
     say(format_args!(
-        "control plane: building Kubernetes {} with Go, this takes minutes once",
-        version()
+        "{}: building Kubernetes {} with Go, this takes minutes once",
+        source.title,
+        source.version()
     ));
     // Without the version the API server would call itself v0.0.0 and refuse to guess its own compatibility.
-    let flags = format!("-s -w -X k8s.io/component-base/version.gitVersion={}", version());
+    let flags = format!(
+        "-s -w -X k8s.io/component-base/version.gitVersion={}",
+        source.version()
+    );
+    let no_go = |error| BuildError::NoGo {
+        title: source.title,
+        source: error,
+    };
     let mut go = Command::new("go")
-        .args(["build", "-C", FOLDER, "-v", "-ldflags", &flags, "-o"])
+        .args(["build", "-C", source.folder, "-v", "-ldflags", &flags, "-o"])
         .args([output, Path::new(".")])
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
-        .map_err(BuildError::NoGo)?;
-    let lines = go.stderr.take().map(follow).unwrap_or_default();
-    let status = go.wait().map_err(BuildError::NoGo)?;
+        .map_err(no_go)?;
+    let lines = go
+        .stderr
+        .take()
+        .map(|output| follow(source.title, output))
+        .unwrap_or_default();
+    let status = go.wait().map_err(no_go)?;
     if status.success() {
         Ok(())
     } else {
         Err(BuildError::Go {
+            title: source.title,
             status,
             output: lines,
         })
@@ -64,7 +57,7 @@ pub(super) fn build(output: &Path) -> Result<(), BuildError> {
 }
 
 /// Reads what the compiler prints, a line per package, to its end; returns the last lines.
-fn follow(output: impl Read) -> String {
+fn follow(title: &str, output: impl Read) -> String {
     let started = Instant::now();
     let mut told = started;
     let mut packages = 0_usize;
@@ -75,7 +68,7 @@ fn follow(output: impl Read) -> String {
             told = Instant::now();
             let seconds = started.elapsed().as_secs();
             say(format_args!(
-                "control plane: {packages} packages after {seconds} s, now {line}"
+                "{title}: {packages} packages after {seconds} s, now {line}"
             ));
         }
         if last.len() == LAST_LINES {
@@ -91,17 +84,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_version_is_read_from_the_module() {
-        assert!(version().starts_with("v1."), "{}", version());
-    }
-
-    #[test]
     fn a_failed_build_shows_its_last_lines_only() {
         let printed = (0..100)
             .map(|n| format!("line {n}"))
             .collect::<Vec<_>>()
             .join("\n");
-        let shown = follow(printed.as_bytes());
+        let shown = follow("some programs", printed.as_bytes());
         assert!(
             shown.starts_with("line 70") && shown.ends_with("line 99"),
             "{shown}"

@@ -1,4 +1,4 @@
-//! The cache of built control planes: one entry per source, filled once however many processes ask.
+//! The cache of built programs: one entry per state of a source, filled once however many processes ask.
 
 use std::{
     env, fs,
@@ -7,13 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{
-    assets::{Assets, BuildError, say},
-    go,
-};
-
-/// The names the one program goes by; it becomes the part it is called as.
-const NAMES: [&str; 3] = ["etcd", "kube-apiserver", "kube-controller-manager"];
+use super::{BuildError, Source, build, say};
 
 /// The place in the cache of what one state of the Go source builds.
 #[derive(Debug)]
@@ -23,58 +17,55 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// The entry of the source that this crate was compiled with.
-    pub(super) fn of_this_source() -> Result<Self, BuildError> {
+    /// The entry of the state that the source is in.
+    pub(super) fn of(source: &Source) -> Result<Self, BuildError> {
         Ok(Self {
             cache: folder()?,
-            name: entry_name(),
+            name: entry_name(source),
         })
     }
 
-    /// What the cache holds of it. An entry appears complete, by a rename, or not at all.
-    pub(super) fn find(&self) -> Result<Option<Assets>, BuildError> {
-        let folder = self.folder();
-        if folder.is_dir() {
-            Assets::in_folder(&folder).map(Some)
-        } else {
-            Ok(None)
-        }
+    /// The folder of the programs. An entry appears complete, by a rename, or not at all.
+    pub(super) fn find(&self) -> Option<PathBuf> {
+        Some(self.folder()).filter(|folder| folder.is_dir())
     }
 
     /// Builds it unless it is there, one process at a time.
-    pub(super) fn fill(&self) -> Result<Assets, BuildError> {
+    pub(super) fn fill(&self, source: &Source) -> Result<PathBuf, BuildError> {
+        if let Some(found) = self.find() {
+            return Ok(found);
+        }
         fs::create_dir_all(&self.cache).map_err(failed("create", &self.cache))?;
         // Held until the end of this function: the lock goes with the file.
-        let _lock = self.lock()?;
-        if let Some(found) = self.find()? {
+        let _lock = self.lock(source.title)?;
+        if let Some(found) = self.find() {
             return Ok(found);
         }
         // A fixed name, so that what a killed build left is found and removed by the next.
         let partial = self.cache.join(format!("{}.partial", self.name));
         remove_folder(&partial)?;
         fs::create_dir(&partial).map_err(failed("create", &partial))?;
-        build_into(&partial)?;
+        build_into(source, &partial)?;
         fs::rename(&partial, self.folder()).map_err(failed("rename", &partial))?;
         say(format_args!(
-            "control plane: ready in {}",
+            "{}: ready in {}",
+            source.title,
             self.folder().display()
         ));
-        Assets::in_folder(&self.folder())
+        Ok(self.folder())
     }
 
     pub(super) fn folder(&self) -> PathBuf {
         self.cache.join(&self.name)
     }
 
-    fn lock(&self) -> Result<File, BuildError> {
+    fn lock(&self, title: &str) -> Result<File, BuildError> {
         let path = self.cache.join(format!("{}.lock", self.name));
         let file = File::create(&path).map_err(failed("create", &path))?;
         match file.try_lock() {
             Ok(()) => return Ok(file),
             Err(TryLockError::WouldBlock) => {
-                say(format_args!(
-                    "control plane: being built elsewhere, waiting for that"
-                ));
+                say(format_args!("{title}: being built elsewhere, waiting for that"));
             }
             Err(TryLockError::Error(source)) => return Err(failed("lock", &path)(source)),
         }
@@ -83,10 +74,13 @@ impl Entry {
     }
 }
 
-fn build_into(folder: &Path) -> Result<(), BuildError> {
-    let [first, others @ ..] = NAMES.map(|name| folder.join(name));
-    go::build(&first)?;
-    for other in others {
+fn build_into(source: &Source, folder: &Path) -> Result<(), BuildError> {
+    let mut names = source.names.iter().map(|name| folder.join(name));
+    let Some(first) = names.next() else {
+        return Ok(());
+    };
+    build::build(source, &first)?;
+    for other in names {
         // Some file systems know no hard links: a copy costs space and is as good.
         fs::hard_link(&first, &other)
             .or_else(|_| fs::copy(&first, &other).map(drop))
@@ -119,12 +113,13 @@ fn folder() -> Result<PathBuf, BuildError> {
         .ok_or(BuildError::NoCacheFolder)
 }
 
-fn entry_name() -> String {
-    let source = [go::MODULE, go::SUMS, go::MAIN].concat();
+fn entry_name(source: &Source) -> String {
+    let content = [source.module, &source.files.concat()].concat();
     format!(
-        "control-plane-{}-{:016x}",
-        go::version().trim_start_matches('v'),
-        fingerprint(source.as_bytes())
+        "{}-{}-{:016x}",
+        source.title.replace(' ', "-"),
+        source.version().trim_start_matches('v'),
+        fingerprint(content.as_bytes())
     )
 }
 
@@ -139,11 +134,26 @@ fn fingerprint(bytes: &[u8]) -> u64 {
 mod tests {
     use super::*;
 
+    static SOURCE: Source = Source {
+        title: "some programs",
+        folder: "",
+        module: "require k8s.io/component-base v0.37.2",
+        files: &["package main"],
+        names: &["one", "other"],
+    };
+
+    fn entry(cache: &tempfile::TempDir) -> Entry {
+        Entry {
+            cache: cache.path().to_owned(),
+            name: "some-programs".into(),
+        }
+    }
+
     #[test]
     fn the_name_of_an_entry_says_the_version_of_kubernetes() {
-        let name = entry_name();
-        assert!(name.starts_with("control-plane-1."), "{name}");
-        assert_eq!(name, entry_name());
+        let name = entry_name(&SOURCE);
+        assert!(name.starts_with("some-programs-1.37.2-"), "{name}");
+        assert_eq!(name, entry_name(&SOURCE));
     }
 
     #[test]
@@ -155,40 +165,25 @@ mod tests {
     #[test]
     fn an_entry_that_was_never_filled_is_not_found() {
         let cache = tempfile::tempdir().unwrap();
-        let entry = Entry {
-            cache: cache.path().to_owned(),
-            name: "control-plane".into(),
-        };
-        assert_eq!(entry.find().unwrap(), None);
+        let entry = entry(&cache);
+        assert_eq!(entry.find(), None);
     }
 
     #[test]
     fn an_entry_filled_by_another_process_is_not_built_again() {
         let cache = tempfile::tempdir().unwrap();
-        let entry = Entry {
-            cache: cache.path().to_owned(),
-            name: "control-plane".into(),
-        };
+        let entry = entry(&cache);
         fs::create_dir(entry.folder()).unwrap();
-        for name in NAMES {
-            fs::write(entry.folder().join(name), "").unwrap();
-        }
-        let found = entry.fill().unwrap();
-        assert_eq!(
-            found.controller_manager,
-            Some(entry.folder().join("kube-controller-manager"))
-        );
+        // Building would fail: the source has no folder.
+        assert_eq!(entry.fill(&SOURCE).unwrap(), entry.folder());
     }
 
     #[test]
     fn the_lock_of_an_entry_is_exclusive() {
         let cache = tempfile::tempdir().unwrap();
-        let entry = Entry {
-            cache: cache.path().to_owned(),
-            name: "control-plane".into(),
-        };
-        let held = entry.lock().unwrap();
-        let other = File::open(cache.path().join("control-plane.lock")).unwrap();
+        let entry = entry(&cache);
+        let held = entry.lock(SOURCE.title).unwrap();
+        let other = File::open(cache.path().join("some-programs.lock")).unwrap();
         assert!(matches!(other.try_lock(), Err(TryLockError::WouldBlock)));
         drop(held);
         other.lock().unwrap();

@@ -1,0 +1,166 @@
+//! What a write has changed, field by field, as the schema divides an object into fields.
+
+use serde_json::{Map, Value};
+
+use crate::merge::fields::{Elem, FieldSet, Path};
+use crate::merge::types::{Cursor, ListShape, MapShape, Shape};
+
+/// The differences of two objects; no field is in two of the sets.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Comparison {
+    pub(crate) removed: FieldSet,
+    pub(crate) modified: FieldSet,
+    pub(crate) added: FieldSet,
+}
+
+impl Comparison {
+    pub(crate) fn of(ty: Cursor<'_>, old: &Value, new: &Value) -> Self {
+        let mut comparison = Self::default();
+        comparison.walk(ty, Some(old), Some(new), &mut Vec::new());
+        comparison
+    }
+
+    /// Leaves out what one endpoint cannot change.
+    pub(crate) fn without(&self, fields: &FieldSet) -> Self {
+        Self {
+            removed: self.removed.without(fields),
+            modified: self.modified.without(fields),
+            added: self.added.without(fields),
+        }
+    }
+
+    /// What is there now and was not, or was otherwise.
+    pub(crate) fn written(&self) -> FieldSet {
+        let mut written = self.modified.clone();
+        written.union(&self.added);
+        written
+    }
+
+    fn walk(&mut self, ty: Cursor<'_>, old: Option<&Value>, new: Option<&Value>, at: &mut Path) {
+        if old == new {
+            return;
+        }
+        let shape = |value: Option<&Value>| value.map(|value| ty.shape(value));
+        match (shape(old), shape(new)) {
+            (Some(Shape::Map(map)), Some(Shape::Map(_)) | None) | (None, Some(Shape::Map(map))) => {
+                self.map(map, old, new, at);
+            }
+            (Some(Shape::List(list)), Some(Shape::List(_)) | None) | (None, Some(Shape::List(list))) => {
+                self.list(list, old, new, at);
+            }
+            (Some(Shape::Leaf), Some(Shape::Leaf) | None) | (None, Some(Shape::Leaf)) => {
+                self.leaf(old, new, at);
+            }
+            // A value of any type that turned into one of another form.
+            (Some(_), Some(_)) => {
+                self.modified.insert(at);
+                for (old, new) in [(old, None), (None, new)] {
+                    if let (Some(map), true) = (ty.as_map(), old.or(new).is_some_and(Value::is_object)) {
+                        self.fields(map, old, new, at);
+                    }
+                }
+            }
+            (None, None) => {}
+        }
+    }
+
+    fn leaf(&mut self, old: Option<&Value>, new: Option<&Value>, at: &Path) {
+        match (old, new) {
+            (None, _) => self.added.insert(at),
+            (_, None) => self.removed.insert(at),
+            _ => self.modified.insert(at),
+        }
+    }
+
+    fn sides(&mut self, old: Option<&Value>, new: Option<&Value>, at: &Path) {
+        match (old, new) {
+            (None, _) => self.added.insert(at),
+            (_, None) => self.removed.insert(at),
+            _ => {}
+        }
+    }
+
+    fn map(&mut self, map: MapShape<'_>, old: Option<&Value>, new: Option<&Value>, at: &mut Path) {
+        let empty = |side: Option<&Value>| side.and_then(Value::as_object).is_none_or(Map::is_empty);
+        if empty(old) && empty(new) {
+            // As one: that keeps an empty map apart from none.
+            return self.leaf(old, new, at);
+        }
+        self.fields(map, old, new, at);
+        self.sides(old, new, at);
+    }
+
+    fn fields(&mut self, map: MapShape<'_>, old: Option<&Value>, new: Option<&Value>, at: &mut Path) {
+        let added = fields_of(new).filter(|(name, _)| old.and_then(|old| old.get(name.as_str())).is_none());
+        for (name, _) in fields_of(old).chain(added) {
+            let (before, after) = (
+                old.and_then(|old| old.get(name)),
+                new.and_then(|new| new.get(name)),
+            );
+            if before != after
+                && let Some(ty) = map.field(name)
+            {
+                at.push(Elem::field(name));
+                self.walk(ty, before, after, at);
+                at.pop();
+            }
+        }
+    }
+
+    fn list(&mut self, list: ListShape<'_>, old: Option<&Value>, new: Option<&Value>, at: &mut Path) {
+        let (before, after) = (index(list, old), index(list, new));
+        if before.is_empty() && after.is_empty() {
+            return self.leaf(old, new, at);
+        }
+        let fresh = after.iter().filter(|(elem, _)| find(&before, elem).is_empty());
+        for (elem, _) in before.iter().chain(fresh) {
+            at.push(elem.clone());
+            self.items(list, find(&before, elem), find(&after, elem), at);
+            at.pop();
+        }
+        self.sides(old, new, at);
+    }
+
+    /// Compares the items under one key; several under one key count as one thing.
+    fn items(&mut self, list: ListShape<'_>, old: &[&Value], new: &[&Value], at: &mut Path) {
+        match (old, new) {
+            ([] | [_], [] | [_]) => self.walk(list.item, old.first().copied(), new.first().copied(), at),
+            ([_, _, ..], [_, _, ..]) => {
+                if old != new {
+                    self.modified.insert(at);
+                }
+            }
+            ([_, _, ..], _) => {
+                self.walk(list.item, None, new.first().copied(), at);
+                self.removed.insert(at);
+            }
+            _ => {
+                self.walk(list.item, old.first().copied(), None, at);
+                self.added.insert(at);
+            }
+        }
+    }
+}
+
+fn fields_of(side: Option<&Value>) -> impl Iterator<Item = (&String, &Value)> {
+    side.and_then(Value::as_object).into_iter().flatten()
+}
+
+type Index<'v> = Vec<(Elem, Vec<&'v Value>)>;
+
+fn find<'i, 'v>(index: &'i Index<'v>, elem: &Elem) -> &'i [&'v Value] {
+    let found = index.iter().find(|(known, _)| known == elem);
+    found.map_or(&[], |(_, items)| items)
+}
+
+fn index<'v>(list: ListShape<'_>, side: Option<&'v Value>) -> Index<'v> {
+    let mut index: Index<'_> = Vec::new();
+    for item in side.and_then(Value::as_array).into_iter().flatten() {
+        let Ok(elem) = list.elem(item) else { continue };
+        match index.iter_mut().find(|(known, _)| *known == elem) {
+            Some((_, items)) => items.push(item),
+            None => index.push((elem, vec![item])),
+        }
+    }
+    index
+}

@@ -1,0 +1,99 @@
+//! What the real server writes for fields that were left out: its types are structs, and not all of them are
+//! omitted when they are empty.
+
+use serde_json::{Map, Value};
+
+use crate::merge::types::{Cursor, MapShape, Scalar, Type};
+
+/// An empty object as the server sees it before a create.
+pub(crate) fn zero(ty: Cursor<'_>) -> Value {
+    let mut value = Value::Object(Map::new());
+    complete(ty, &mut value);
+    value
+}
+
+/// Brings a value into the form that decoding and encoding such structs gives it, at every depth.
+pub(crate) fn complete(ty: Cursor<'_>, value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            let Some(map) = ty.as_map() else { return };
+            fields.retain(|name, field| !is_omitted(map, name, field));
+            for (name, field) in fields.iter_mut() {
+                match map.field(name) {
+                    Some(ty) if field.is_null() => *field = empty(ty),
+                    Some(ty) => complete(ty, field),
+                    None => {}
+                }
+            }
+            add_missing(map, fields);
+        }
+        Value::Array(items) => {
+            if let Some(list) = ty.as_list() {
+                for item in items {
+                    complete(list.item, item);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Nulls are, and so are empty lists and maps of optional fields; an empty struct says something.
+fn is_omitted(map: MapShape<'_>, name: &str, value: &Value) -> bool {
+    let empty = match value {
+        // The values of a map of texts are texts, if there is a key.
+        Value::Null => {
+            return map.declared(name).is_some() || map.field(name).is_none_or(|ty| empty(ty).is_null());
+        }
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+        _ => false,
+    };
+    let Some(field) = map.declared(name).filter(|field| empty && !field.required) else {
+        return false;
+    };
+    let ty = map.field(name).map(Cursor::ty);
+    let container = match ty {
+        Some(Type::List(_)) => true,
+        Some(Type::Map(map)) => map.fields.is_empty(),
+        _ => false,
+    };
+    container && field.default.is_none()
+}
+
+fn empty(ty: Cursor<'_>) -> Value {
+    match ty.ty() {
+        Type::Scalar(Scalar::Text) => "".into(),
+        _ => Value::Null,
+    }
+}
+
+fn add_missing(map: MapShape<'_>, fields: &mut Map<String, Value>) {
+    for (name, field, ty) in map.fields() {
+        if fields.contains_key(name) {
+            continue;
+        }
+        match &field.default {
+            Some(Value::Object(_)) => {
+                fields.insert(name.to_owned(), zero(ty));
+            }
+            Some(empty @ (Value::String(_) | Value::Number(_) | Value::Bool(_))) if is_zero(empty) => {
+                fields.insert(name.to_owned(), empty.clone());
+            }
+            None if field.required && matches!(ty.ty(), Type::List(_)) => {
+                fields.insert(name.to_owned(), Value::Null);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Whether a default is the empty value of its type; others are filled in where the server does so.
+fn is_zero(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.is_empty(),
+        Value::Number(number) => number.as_f64() == Some(0.0),
+        Value::Bool(flag) => !flag,
+        _ => false,
+    }
+}
