@@ -94,12 +94,16 @@ impl Running {
         // Reconciles that run get the grace period, as nobody can be told that there was a crash: cut off, they
         // come to nothing.
         let cut: Vec<_> = servers.iter().filter(|server| !server.is_partitioned()).collect();
-        cut.iter().for_each(|server| server.partition());
+        for server in &cut {
+            server.partition();
+        }
         task.abort();
         // An aborted task says so as an error.
         let _ = task.await;
         nothing_left_within(LIMIT, &servers, self.tasks).await;
-        cut.iter().for_each(|server| server.heal());
+        for server in cut {
+            server.heal();
+        }
     }
 
     async fn join(&self, task: JoinHandle<()>) {
