@@ -71,6 +71,12 @@ impl Cluster {
     }
 }
 
+fn want(clusters: &[Cluster], wanted: &str) {
+    for cluster in clusters {
+        cluster.want(wanted);
+    }
+}
+
 fn kubeconfig(clusters: &[Cluster]) -> Value {
     let names = || clusters.iter().map(|cluster| cluster.server.name());
     let server = |cluster: &Cluster| {
@@ -131,7 +137,7 @@ async fn a_controller_of_another_library_does_all_its_work_in_fifty_clusters() {
         clusters.push(Cluster::start(format!("cluster-{number}")).await);
     }
     fs::write(folder.join("kubeconfig"), kubeconfig(&clusters).to_string()).unwrap();
-    clusters.iter().for_each(|cluster| cluster.want("at first"));
+    want(&clusters, "at first");
     let mut program = start(&clients.informers, folder);
     all_done(&clusters, "at first", folder).await;
 
@@ -155,7 +161,9 @@ async fn a_controller_of_another_library_does_all_its_work_in_fifty_clusters() {
         cluster.want("through faults");
     }
     all_done(&clusters, "through faults", folder).await;
-    clusters.iter().for_each(|cluster| cluster.server.clear_faults());
+    for cluster in &clusters {
+        cluster.server.clear_faults();
+    }
 
     for cluster in clusters.iter_mut().step_by(2) {
         cluster.restart().await;
@@ -163,13 +171,13 @@ async fn a_controller_of_another_library_does_all_its_work_in_fifty_clusters() {
     for cluster in clusters.iter().skip(1).step_by(2) {
         cluster.server.restart();
     }
-    clusters.iter().for_each(|cluster| cluster.want("after restarts"));
+    want(&clusters, "after restarts");
     all_done(&clusters, "after restarts", folder).await;
 
     // What happened while nobody looked is found when the program starts again.
     assert_eq!(program.try_wait().unwrap(), None, "the program ended by itself");
     program.kill().await.unwrap();
-    clusters.iter().for_each(|cluster| cluster.want("from anew"));
+    want(&clusters, "from anew");
     program = start(&clients.informers, folder);
     all_done(&clusters, "from anew", folder).await;
     assert_eq!(program.try_wait().unwrap(), None, "the program ended by itself");
