@@ -3,6 +3,7 @@
 pub(crate) mod accept;
 pub(crate) mod answer;
 pub(crate) mod body;
+pub(crate) mod cause;
 pub(crate) mod discovery;
 pub(crate) mod names;
 pub(crate) mod openapi;
@@ -10,3 +11,4 @@ pub(crate) mod options;
 pub(crate) mod request;
 pub(crate) mod status;
 pub(crate) mod table;
+pub(crate) mod writes;

@@ -2,8 +2,9 @@
 
 use serde_json::Value;
 
+use crate::api::cause::Cause;
 use crate::api::request::{RequestInfo, Verb};
-use crate::api::status::{Cause, Status};
+use crate::api::status::Status;
 use crate::write::delete::{DeleteOptions, Propagation};
 use crate::write::operation::WriteOptions;
 

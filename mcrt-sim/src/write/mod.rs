@@ -8,6 +8,8 @@ pub(crate) mod lifecycle;
 pub(crate) mod namespace;
 pub(crate) mod operation;
 pub(crate) mod prepare;
+pub(crate) mod scale;
 pub(crate) mod secret;
+pub(crate) mod shape;
 pub(crate) mod tend;
 pub(crate) mod validate;
