@@ -19,7 +19,8 @@ use parking_lot::{Mutex, MutexGuard};
 
 /// An API server in memory. Clones share it; it lives as long as any clone, service or open watch.
 ///
-/// It has no task of its own: every request is worked on by whoever sends it.
+/// While it is idle it has no task of its own: every request is worked on by whoever sends it. What follows from a
+/// request (garbage collection, the end of namespaces) is left to a task of the runtime that lives until that is done.
 #[derive(Clone)]
 pub struct Server(pub(crate) Arc<Inner>);
 
@@ -226,6 +227,16 @@ impl Server {
     /// What was asked so far and what is open right now.
     pub fn counters(&self) -> Counters {
         self.0.counting.snapshot()
+    }
+
+    /// How many open watches still have something to tell their clients: an event, or that they are open at all.
+    ///
+    /// What a client does with what it was told is its own business, and so are frames that a fault holds back.
+    pub fn watches_behind(&self) -> u64 {
+        let open = self.counters().open_watches;
+        let store = self.0.store();
+        let told: usize = store.resources().map(|(_, resource)| resource.up_to_date()).sum();
+        open.saturating_sub(told as u64)
     }
 
     /// The version of the last write.

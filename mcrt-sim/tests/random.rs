@@ -145,4 +145,60 @@ proptest! {
             assert_eq!(server.counters().open_requests, 0);
         });
     }
+
+    #[test]
+    fn any_selector_and_any_token_is_answered(
+        parameter in prop::sample::select(vec![
+            "labelSelector", "fieldSelector", "continue", "limit", "resourceVersion", "resourceVersionMatch", "timeoutSeconds",
+        ]),
+        watch in any::<bool>(),
+        value in prop_oneof![
+            "\\PC{0,24}",
+            "[a-z!=<>(),\\\\. ]{0,24}",
+            "(metadata\\.name|type|a|in|notin)( in | notin |=|==|!=|>)(\\([a,]{0,5}\\)?|[a-z\\\\]{0,4}|-?[0-9]{0,20})",
+            token(),
+        ],
+    ) {
+        block_on(async {
+            let server = Server::new("one");
+            let query: String = form_urlencoded::Serializer::new(String::new())
+                .append_pair(parameter, &value)
+                .append_pair("watch", if watch { "true" } else { "false" })
+                .finish();
+            let request = http::Request::get(format!("/api/v1/namespaces/default/secrets?{query}"))
+                .body(kube::client::Body::empty())
+                .unwrap();
+            let response = client(&server).send(request).await.unwrap();
+            let code = response.status().as_u16();
+            assert!(matches!(code, 200 | 400 | 410 | 422 | 504) || watch && code == 500, "{code}");
+        });
+    }
+
+    #[test]
+    fn the_order_of_spaces_changes_no_selector(labels in prop::collection::vec("[a-c]( in | notin )\\([a-c](,[a-c])?\\)", 1..4)) {
+        let server = Server::new("one");
+        for name in ["a", "b", "c"] {
+            server.create(config_map_json(name, &json!({"a": name, "b": name}))).unwrap();
+        }
+        let plain = labels.join(",");
+        let spaced = plain.replace(',', " , ").replace('(', " ( ").replace(')', " ) ");
+        block_on(async {
+            let api = config_maps(&server);
+            let find = async |selector: &str| {
+                let list = api.list(&kube::api::ListParams::default().labels(selector)).await.unwrap();
+                list.items.iter().map(ResourceExt::name_any).collect::<Vec<_>>()
+            };
+            assert_eq!(find(&plain).await, find(&spaced).await);
+        });
+    }
+}
+
+/// Continue tokens, or something like them.
+fn token() -> impl Strategy<Value = String> {
+    use base64::Engine;
+    let text = prop_oneof![
+        "\\{\"v\":\"(meta.k8s.io/v1|v0)\",\"rv\":-?[0-9]{1,19},\"start\":\"[a-z/.]{0,9}\"\\}",
+        "[\\[\\]{}\":,a-z0-9]{0,20}",
+    ];
+    text.prop_map(|text| base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(text))
 }

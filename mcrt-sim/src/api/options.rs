@@ -2,8 +2,9 @@
 
 use serde_json::Value;
 
+use crate::api::cause::Cause;
 use crate::api::request::{RequestInfo, Verb};
-use crate::api::status::{Cause, Status};
+use crate::api::status::Status;
 use crate::write::delete::{DeleteOptions, Propagation};
 use crate::write::operation::WriteOptions;
 
@@ -43,6 +44,8 @@ pub(crate) fn write_options(info: &RequestInfo) -> Result<WriteOptions, Status> 
     Ok(WriteOptions {
         dry_run: !dry_run.is_empty(),
         status: info.subresource() == Some("status"),
+        patch: info.verb() == Verb::Patch,
+        strict: validation == "Strict",
         ..WriteOptions::by(info.manager())
     })
 }

@@ -5,6 +5,8 @@ use std::fmt;
 
 use serde_json::{Value, json};
 
+use crate::api::cause::Cause;
+
 /// Why a request was refused, as `meta/v1 Status` says it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Status {
@@ -223,68 +225,6 @@ impl Status {
             value["details"] = (**details).clone();
         }
         value
-    }
-}
-
-/// What is wrong with one field.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Cause {
-    reason: &'static str,
-    field: String,
-    message: String,
-}
-
-impl Cause {
-    /// A value as JSON or text shows it, and the rule it breaks.
-    pub(crate) fn invalid(field: &str, value: impl fmt::Display, why: &str) -> Self {
-        Self::new(
-            "FieldValueInvalid",
-            field,
-            format!("Invalid value: {value}: {why}"),
-        )
-    }
-
-    /// A text and the rule it breaks.
-    pub(crate) fn invalid_text(field: &str, value: &str, why: &str) -> Self {
-        Self::invalid(field, format_args!("{value:?}"), why)
-    }
-
-    pub(crate) fn required(field: &str, why: &str) -> Self {
-        Self::new("FieldValueRequired", field, format!("Required value: {why}"))
-    }
-
-    pub(crate) fn forbidden(field: &str, why: &str) -> Self {
-        Self::new("FieldValueForbidden", field, format!("Forbidden: {why}"))
-    }
-
-    pub(crate) fn unsupported(field: &str, value: &str, supported: &[&str]) -> Self {
-        Self::unsupported_list(field, format_args!("{value:?}"), supported)
-    }
-
-    pub(crate) fn unsupported_list(field: &str, value: impl fmt::Display, supported: &[&str]) -> Self {
-        let supported: Vec<_> = supported.iter().map(|one| format!("{one:?}")).collect();
-        let message = format!(
-            "Unsupported value: {value}: supported values: {}",
-            supported.join(", ")
-        );
-        Self::new("FieldValueNotSupported", field, message)
-    }
-
-    pub(crate) fn too_long(field: &str, limit: usize) -> Self {
-        let message = format!("Too long: may not be more than {limit} bytes");
-        Self::new("FieldValueTooLong", field, message)
-    }
-
-    fn new(reason: &'static str, field: &str, message: String) -> Self {
-        Self {
-            reason,
-            field: field.to_owned(),
-            message,
-        }
-    }
-
-    fn to_value(&self) -> Value {
-        json!({"reason": self.reason, "message": self.message, "field": self.field})
     }
 }
 

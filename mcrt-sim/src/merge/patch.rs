@@ -71,7 +71,7 @@ impl Store {
     }
 }
 
-fn json_patch(value: &mut Value, patch: &Value) -> Result<(), Status> {
+pub(crate) fn json_patch(value: &mut Value, patch: &Value) -> Result<(), Status> {
     let patch: Patch = serde_json::from_value(patch.clone())
         .map_err(|error| Status::bad_request(format!("error decoding patch: {error}")))?;
     for operation in patch.0 {

@@ -39,7 +39,9 @@ impl FieldRequirement {
                     .find(|found| !found.is_null() && *found != "");
                 match found {
                     Some(Value::String(text)) => *text == self.value,
-                    Some(other) => other.to_string() == self.value,
+                    Some(other) => {
+                        serde_json::from_str(&self.value).is_ok_and(|value: Value| value == *other)
+                    }
                     None => *missing == self.value,
                 }
             }

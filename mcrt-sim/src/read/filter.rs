@@ -49,7 +49,7 @@ impl Filter {
 
     pub(crate) fn matches(&self, object: &Object) -> bool {
         let here = self.namespace.as_deref();
-        if !here.is_none_or(|namespace| namespace == &*object.key.namespace)
+        if here.is_some_and(|namespace| namespace != &*object.key.namespace)
             || !self.labels.iter().all(|requirement| requirement.matches(object))
         {
             return false;

@@ -1,7 +1,8 @@
 //! The parameters of lists and watches: how they are read, and which of them go together.
 
+use crate::api::cause::Cause;
 use crate::api::request::{RequestInfo, Verb};
-use crate::api::status::{Cause, Status};
+use crate::api::status::Status;
 use crate::read::filter::Filter;
 use crate::state::kinds::{Kind, Version};
 

@@ -77,7 +77,7 @@ impl Object {
         match version {
             0 => drop(meta_mut(&mut value).remove("resourceVersion")),
             version => {
-                drop(meta_mut(&mut value).insert("resourceVersion".into(), version.to_string().into()))
+                drop(meta_mut(&mut value).insert("resourceVersion".into(), version.to_string().into()));
             }
         }
         let metadata = &value["metadata"];

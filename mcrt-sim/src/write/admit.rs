@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use crate::api::status::Status;
 use crate::state::object::{Object, meta_mut, name_suffix};
 use crate::write::operation::Target;
-use crate::write::validate;
+use crate::write::shape;
 
 /// How many bytes of a prefix a generated name keeps.
 const GENERATED: usize = 58;
@@ -27,7 +27,7 @@ pub(crate) fn admit(
         )));
     };
     check_type(target, fields)?;
-    validate::check_shape(target, value)?;
+    shape::check_shape(target, value)?;
     let metadata = meta_mut(value);
     let given = |field: &str| {
         let text = metadata.get(field).and_then(Value::as_str);

@@ -24,6 +24,7 @@ mod wait;
 use std::fmt;
 use std::hash::Hash;
 use std::num::NonZeroU32;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -36,8 +37,11 @@ use self::wait::{Idle, Pop};
 pub use self::core::{Backoff, Lane, LaneCounters, Outcome, Priority, Purged, QueueCounters, QueueSettings};
 pub use self::item::Item;
 
-/// Keys removed or added in one hold of the lock.
-const BATCH: usize = 4096;
+/// Keys removed in one hold of the lock.
+const PURGED: usize = 4096;
+
+/// Keys added in one hold of the lock: few, so that in a storm of adds whoever takes items does not wait for long.
+const ADDED: usize = 16;
 
 /// The queue of one controller; clones share it.
 pub struct FairQueue<O> {
@@ -45,10 +49,25 @@ pub struct FairQueue<O> {
 }
 
 struct Shared<O> {
-    gate: Mutex<Gate<O>>,
+    gate: Apart<Mutex<Gate<O>>>,
+    /// Who adds many keys waits here for the others who do: at the gate there is one of them at most, so that those
+    /// who take items always come to their turn.
+    adders: Mutex<()>,
     hasher: ahash::RandomState,
     /// Time zero of the core.
     base: Instant,
+}
+
+/// On cache lines of its own: what changes under the lock does not take away the hasher from those who hash.
+#[repr(align(128))]
+struct Apart<T>(T);
+
+impl<T> Deref for Apart<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
 }
 
 impl<O> Shared<O> {
@@ -72,6 +91,16 @@ impl<O> Shared<O> {
     }
 }
 
+impl<O: Eq> Shared<O> {
+    fn add_some(&self, some: &mut [Addition<O>], priority: Priority) {
+        let now = self.now();
+        let turn = self.adders.lock();
+        let wakes = self.gate.lock().add(now, some, priority, None);
+        drop(turn);
+        wakes.wake();
+    }
+}
+
 impl<O> FairQueue<O>
 where
     O: Clone + Eq + Hash + Send + Sync + 'static,
@@ -79,7 +108,8 @@ where
     /// An empty queue without lanes.
     pub fn new(settings: QueueSettings) -> Self {
         let shared = Shared {
-            gate: Mutex::new(Gate::new(settings)),
+            gate: Apart(Mutex::new(Gate::new(settings))),
+            adders: Mutex::new(()),
             hasher: ahash::RandomState::new(),
             base: Instant::now(),
         };
@@ -114,15 +144,21 @@ where
         wakes.wake();
         let (mut removed, mut freed) = (0, Vec::new());
         loop {
-            freed.reserve(BATCH);
-            let more = self.shared.gate.lock().purge_some(lane, BATCH, &mut freed);
-            removed += freed.len();
-            // Objects are dropped here, between two holds of the lock.
-            freed.clear();
+            let mut some = Vec::with_capacity(PURGED);
+            let more = self.shared.gate.lock().purge_some(lane, PURGED, &mut some);
+            removed += some.len();
+            freed.push(some);
             if !more {
-                return self.shared.gate.lock().purged(lane, removed);
+                break;
             }
         }
+        let (purged, spent) = {
+            let mut gate = self.shared.gate.lock();
+            (gate.purged(lane, removed), gate.take_spent())
+        };
+        // Freeing takes longer than all the rest: it comes last, when the lane is clear and the lock is free.
+        drop((spent, freed));
+        purged
     }
 
     /// The keys between this lane and others, as (home, target, object), those that run included: what a purge of
@@ -144,15 +180,18 @@ where
 
     /// Adds many keys under one lock, such as a page of a list.
     pub fn add_all(&self, keys: impl IntoIterator<Item = (Lane, Lane, O)>, priority: Priority) {
-        let mut keys = keys.into_iter().peekable();
-        while keys.peek().is_some() {
-            let some = keys.by_ref().take(BATCH);
-            let mut batch: Vec<_> = some
-                .map(|(home, target, object)| self.addition(home, target, object))
-                .collect();
-            let now = self.shared.now();
-            let wakes = self.shared.gate.lock().add(now, &mut batch, priority, None);
-            wakes.wake();
+        let mut additions = keys
+            .into_iter()
+            .map(|(home, target, object)| self.addition(home, target, object));
+        let mut some = Vec::with_capacity(ADDED);
+        loop {
+            some.extend(additions.by_ref().take(ADDED));
+            if some.is_empty() {
+                return;
+            }
+            self.shared.add_some(&mut some, priority);
+            // What was there already is dropped here, between two holds of the lock.
+            some.clear();
         }
     }
 

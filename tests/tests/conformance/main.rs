@@ -30,6 +30,7 @@ mod conformance {
     mod metadata;
     mod namespaces;
     mod patching;
+    mod scaling;
     mod schemas;
     mod selecting;
     mod tables;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::waiters::{Idlers, Ticket, Waiters, Wakes};
 use super::{
     Addition, Core, Lane, LaneCounters, Outcome, Popped, Priority, Purged, QueueCounters, QueueSettings,
+    Spent,
 };
 
 /// Moves out of the wheel in one hold of the lock.
@@ -22,6 +23,9 @@ pub(in super::super) enum Step<O> {
     /// Nothing: it is registered, and is to sleep until this time if one is given.
     Wait(Option<u64>),
 }
+
+/// What a finished item leaves, to be dropped after the lock: the object, if its key is gone, and spent memory.
+pub(in super::super) type Freed<O> = (Option<O>, Option<Box<Spent<O>>>);
 
 /// The queue under its lock. Wakers and objects that calls return are for use and dropping after the lock.
 pub(in super::super) struct Gate<O> {
@@ -65,6 +69,11 @@ impl<O> Gate<O> {
         self.core.purge_some(lane, limit, freed)
     }
 
+    /// Memory that is needed no more once the last key is gone.
+    pub(in super::super) fn take_spent(&mut self) -> Option<Box<Spent<O>>> {
+        self.core.take_spent()
+    }
+
     pub(in super::super) fn purged(&self, lane: Lane, removed: usize) -> Purged {
         self.core.purged(lane, removed)
     }
@@ -87,8 +96,9 @@ impl<O> Gate<O> {
         index: u32,
         own: Priority,
         outcome: Outcome,
-    ) -> (Option<O>, Wakes) {
-        let freed = self.core.finish(now, index, own, outcome);
+    ) -> (Freed<O>, Wakes) {
+        let object = self.core.finish(now, index, own, outcome);
+        let freed = (object, self.core.take_spent());
         let mut wakes = self.settle();
         if !self.idlers.is_empty() {
             self.idlers.settle(|lane| self.core.busy(lane) == 0, &mut wakes);
@@ -129,7 +139,12 @@ impl<O> Gate<O> {
         self.core.lane_counters(lane)
     }
 
+    #[inline]
     fn settle(&mut self) -> Wakes {
+        if self.waiters.is_empty() {
+            // Under load nobody waits: that is not to cost a call.
+            return Wakes::default();
+        }
         self.waiters
             .settle(self.core.available(), || self.core.next_due())
     }

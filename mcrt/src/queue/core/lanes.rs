@@ -20,6 +20,8 @@ pub(super) struct Lanes {
     /// Sum over all lanes of what could start now, permits aside.
     pub(super) open: u64,
     pub(super) engaged: u32,
+    /// Lanes that have ended and are still named by records: mostly none, and then none has to be looked for.
+    ending: u32,
     lane_cap: u32,
 }
 
@@ -36,6 +38,7 @@ impl Lanes {
             ready: [0; PRIORITIES],
             open: 0,
             engaged: 0,
+            ending: 0,
             lane_cap,
         }
     }
@@ -88,13 +91,25 @@ impl Lanes {
         self.change(slot, |lane| lane.ended = true);
         self.leave_rings(slot);
         self.engaged -= 1;
+        self.ending += 1;
         self.refit();
+    }
+
+    /// Whether the slot's lane has ended.
+    #[inline]
+    pub(super) fn has_ended(&self, slot: u32) -> bool {
+        self.ending > 0 && self.at(slot).ended
     }
 
     /// Lets the slot of an ended lane be used again, under another life, once no record names it.
     pub(super) fn reap(&mut self, slot: u32) {
+        if !self.has_ended(slot) {
+            return;
+        }
         let lane = self.at_mut(slot);
-        if lane.ended && lane.targets.is_empty() && lane.homes.is_empty() {
+        if lane.targets.is_empty() && lane.homes.is_empty() {
+            self.ending -= 1;
+            let lane = self.at_mut(slot);
             lane.life = lane.life.wrapping_add(1);
             self.free.push(slot);
         }
@@ -110,9 +125,19 @@ impl Lanes {
         self.unpark(slot, Place::New);
     }
 
-    pub(super) fn start(&mut self, slot: u32) {
-        self.change(slot, |lane| lane.running += 1);
-        self.at_mut(slot).dispatched += 1;
+    /// Takes a record that may start out of the list of its lane and priority, and counts it as running.
+    pub(super) fn start<O>(&mut self, slab: &mut Slab<O>, i: u32) {
+        let (slot, ring) = (slab[i].target, slab[i].priority.ring());
+        // One ready less and one running more: whatever the cap, one less that could start.
+        self.open -= 1;
+        self.ready[ring] -= 1;
+        let lane = self.at_mut(slot);
+        lane.ready -= 1;
+        lane.running += 1;
+        lane.dispatched += 1;
+        let fifo = &mut lane.fifos[ring];
+        slab.unlink(&mut fifo.keys, Chain::Queue, i);
+        fifo.len -= 1;
     }
 
     pub(super) fn finish(&mut self, slot: u32) {

@@ -24,7 +24,7 @@ use std::time::Duration;
 use hashbrown::HashTable;
 
 use self::lanes::Lanes;
-use self::slab::{Chain, Slab, State};
+use self::slab::{Chain, Chunk, Slab, State};
 use self::wheel::Wheel;
 
 pub(super) use self::add::Addition;
@@ -51,6 +51,15 @@ pub(super) struct Core<O> {
     /// Per ring: dispatches to others since it was served, while it could have been.
     skipped: [u32; config::PRIORITIES],
     totals: QueueCounters,
+    /// To be dropped after the lock.
+    spent: Option<Box<Spent<O>>>,
+}
+
+/// The memory of a list that is worked off: it may have been huge, and freeing it takes its time.
+#[allow(dead_code, reason = "it is only kept to be dropped")]
+pub(super) struct Spent<O> {
+    records: Vec<Chunk<O>>,
+    table: HashTable<u32>,
 }
 
 impl<O> Core<O> {
@@ -66,6 +75,7 @@ impl<O> Core<O> {
             delayed: 0,
             skipped: [0; config::PRIORITIES],
             totals: QueueCounters::default(),
+            spent: None,
         }
     }
 
@@ -84,6 +94,11 @@ impl<O> Core<O> {
         if self.lanes.is_live(lane) {
             self.lanes.resume(lane.slot);
         }
+    }
+
+    /// Memory that is needed no more, for the caller to drop after the lock.
+    pub(super) fn take_spent(&mut self) -> Option<Box<Spent<O>>> {
+        self.spent.take()
     }
 
     /// How many items could be handed out now.
@@ -194,8 +209,9 @@ impl<O> Core<O> {
             self.lanes.reap(home);
         }
         let object = self.slab.remove(i);
-        if self.slab.len() == 0 {
-            self.table.shrink_to(1024, |_| 0);
+        if let Some(records) = self.slab.give_back() {
+            let table = std::mem::take(&mut self.table);
+            self.spent = Some(Box::new(Spent { records, table }));
         }
         object
     }
@@ -203,6 +219,6 @@ impl<O> Core<O> {
     /// Whether a record belongs to an ended lane.
     fn is_doomed(&self, i: u32) -> bool {
         let record = &self.slab[i];
-        self.lanes.at(record.target).ended || self.lanes.at(record.home).ended
+        self.lanes.has_ended(record.target) || self.lanes.has_ended(record.home)
     }
 }

@@ -41,7 +41,6 @@ impl<O: Clone> Core<O> {
         };
         self.running += 1;
         self.totals.dispatched += 1;
-        self.lanes.start(target);
         self.lanes.at_mut(target).busy += 1;
         if home != target {
             self.lanes.at_mut(home).busy += 1;
@@ -79,12 +78,13 @@ impl<O> Core<O> {
         loop {
             let slot = self.lanes.turn(ring)?;
             let i = self.lanes.at(slot).fifos[ring].keys.head;
-            self.lanes.dequeue(&mut self.slab, i);
             if self.is_doomed(i) {
                 // Its home ended and the purge has not come to it yet.
+                self.lanes.dequeue(&mut self.slab, i);
                 self.slab[i].state = State::Condemned;
                 continue;
             }
+            self.lanes.start(&mut self.slab, i);
             self.lanes.charge(slot, ring);
             self.count_passed_over(ring);
             return Some(i);

@@ -6,8 +6,14 @@ use super::config::Priority;
 /// No record, no lane.
 pub(super) const NIL: u32 = u32::MAX;
 
-const CHUNK_BITS: u32 = 10;
-const CHUNK: usize = 1 << CHUNK_BITS;
+const CHUNK: usize = 1024;
+const BLOCK: usize = 8;
+
+/// Eight records, whatever their size, are whole cache lines: none straddles one more than it has to.
+#[repr(align(64))]
+pub(super) struct Block<O>([Record<O>; BLOCK]);
+
+pub(super) type Chunk<O> = Box<[Block<O>]>;
 
 /// Where a record stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,19 +68,26 @@ pub(super) struct Record<O> {
 }
 
 impl<O> Record<O> {
+    const VACANT: Self = Self {
+        object: None,
+        hash: 0,
+        due: 0,
+        home: NIL,
+        target: NIL,
+        links: [Link { prev: NIL, next: NIL }; 3],
+        slot: 0,
+        failures: 0,
+        priority: Priority::Low,
+        state: State::Running,
+    };
+
     pub(super) fn new(object: O, hash: u64, home: u32, target: u32) -> Self {
-        let unlinked = Link { prev: NIL, next: NIL };
         Self {
             object: Some(object),
             hash,
-            due: 0,
             home,
             target,
-            links: [unlinked; 3],
-            slot: 0,
-            failures: 0,
-            priority: Priority::Low,
-            state: State::Running,
+            ..Self::VACANT
         }
     }
 
@@ -110,8 +123,10 @@ impl List {
 
 /// All records; freed places are linked through their queue chain and used again first.
 pub(super) struct Slab<O> {
-    chunks: Vec<Vec<Record<O>>>,
+    chunks: Vec<Chunk<O>>,
     free: u32,
+    /// From here on, no place was ever used.
+    fresh: u32,
     live: usize,
 }
 
@@ -120,34 +135,48 @@ impl<O> Slab<O> {
         Self {
             chunks: Vec::new(),
             free: NIL,
+            fresh: 0,
             live: 0,
         }
     }
 
-    pub(super) const fn len(&self) -> usize {
-        self.live
+    /// Once the last record is gone, takes out what a huge list has needed, for the caller to drop after the lock.
+    pub(super) fn give_back(&mut self) -> Option<Vec<Chunk<O>>> {
+        if self.live > 0 || self.chunks.len() <= 1 {
+            return None;
+        }
+        self.free = NIL;
+        self.fresh = 0;
+        let first = self.chunks.pop();
+        Some(std::mem::replace(&mut self.chunks, first.into_iter().collect()))
     }
 
     pub(super) fn heap_bytes(&self) -> usize {
-        let records: usize = self.chunks.iter().map(Vec::capacity).sum();
-        records * size_of::<Record<O>>() + self.chunks.capacity() * size_of::<Vec<Record<O>>>()
+        self.chunks.len() * size_of::<[Block<O>; CHUNK / BLOCK]>()
+            + self.chunks.capacity() * size_of::<Chunk<O>>()
     }
 
     pub(super) fn insert(&mut self, record: Record<O>) -> u32 {
+        let i = self.place();
+        self[i] = record;
         self.live += 1;
+        i
+    }
+
+    fn place(&mut self) -> u32 {
         if self.free != NIL {
             let i = self.free;
             self.free = self[i].links[Chain::Queue as usize].next;
-            self[i] = record;
             return i;
         }
-        if self.chunks.last().is_none_or(|chunk| chunk.len() == CHUNK) {
-            self.chunks.push(Vec::with_capacity(CHUNK));
+        let i = self.fresh;
+        self.fresh = i
+            .checked_add(1)
+            .expect("four billion records do not fit into memory");
+        if i as usize == self.chunks.len() * CHUNK {
+            self.chunks.push(vacant_chunk());
         }
-        let chunk = self.chunks.len() - 1;
-        let last = &mut self.chunks[chunk];
-        last.push(record);
-        u32::try_from(chunk * CHUNK + last.len() - 1).expect("four billion records do not fit into memory")
+        i
     }
 
     /// Frees the place and hands back the object, for the caller to drop after the lock.
@@ -158,13 +187,6 @@ impl<O> Slab<O> {
         let object = record.object.take();
         self.free = i;
         self.live -= 1;
-        if self.live == 0 && self.chunks.len() > 1 {
-            // A first list may have been huge: give its memory back once it is worked off.
-            self.chunks.truncate(1);
-            self.chunks[0].clear();
-            self.chunks.shrink_to_fit();
-            self.free = NIL;
-        }
         object
     }
 
@@ -200,17 +222,24 @@ impl<O> Slab<O> {
     }
 }
 
+fn vacant_chunk<O>() -> Chunk<O> {
+    let blocks = (0..CHUNK / BLOCK).map(|_| Block([const { Record::VACANT }; BLOCK]));
+    blocks.collect()
+}
+
 impl<O> Index<u32> for Slab<O> {
     type Output = Record<O>;
 
     fn index(&self, i: u32) -> &Record<O> {
-        &self.chunks[(i >> CHUNK_BITS) as usize][i as usize & (CHUNK - 1)]
+        let i = i as usize;
+        &self.chunks[i / CHUNK][i % CHUNK / BLOCK].0[i % BLOCK]
     }
 }
 
 impl<O> IndexMut<u32> for Slab<O> {
     fn index_mut(&mut self, i: u32) -> &mut Record<O> {
-        &mut self.chunks[(i >> CHUNK_BITS) as usize][i as usize & (CHUNK - 1)]
+        let i = i as usize;
+        &mut self.chunks[i / CHUNK][i % CHUNK / BLOCK].0[i % BLOCK]
     }
 }
 
@@ -236,7 +265,9 @@ mod tests {
         for i in all {
             assert_eq!(slab.remove(i), Some(i));
         }
+        assert!(slab.give_back().is_some_and(|chunks| chunks.len() == 9));
         assert!(slab.heap_bytes() * 9 < full);
+        assert!(slab.give_back().is_none());
         assert_eq!(slab.insert(Record::new(7, 0, 0, 0)), 0);
     }
 }

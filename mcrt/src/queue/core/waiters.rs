@@ -24,8 +24,12 @@ pub(in super::super) struct Wakes {
 }
 
 impl Wakes {
+    #[inline]
     pub(in super::super) fn wake(self) {
-        self.first.into_iter().chain(self.rest).for_each(Waker::wake);
+        if let Some(first) = self.first {
+            first.wake();
+            self.rest.into_iter().for_each(Waker::wake);
+        }
     }
 
     fn push(&mut self, waker: Waker) {
@@ -88,12 +92,16 @@ impl Waiters {
         }
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.queue.is_empty() && self.keeper.is_none()
+    }
+
     /// Restores what must hold, before the lock is released.
     ///
     /// A future that was woken and is dropped before it came is not counted any more: another is woken in its place.
     pub(super) fn settle(&mut self, available: usize, due: impl FnOnce() -> Option<u64>) -> Wakes {
         let mut wakes = Wakes::default();
-        if self.queue.is_empty() && self.keeper.is_none() {
+        if self.is_empty() {
             return wakes;
         }
         let wanted = available.max(usize::from(self.is_unkept(due())));

@@ -191,7 +191,7 @@ impl Rig {
         } else {
             self.next_run(key, own, wanted, outcome)
         };
-        assert_eq!(freed.is_some(), next.is_none());
+        assert_eq!(freed.0.is_some(), next.is_none());
         match next {
             None => drop(self.entries.remove(&key)),
             Some((priority, due)) => {
