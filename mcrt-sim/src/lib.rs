@@ -32,6 +32,7 @@
 
 mod access;
 mod api;
+mod crd;
 mod direct;
 mod door;
 mod faults;

@@ -228,6 +228,16 @@ impl Server {
         self.0.counting.snapshot()
     }
 
+    /// How many open watches still have something to tell their clients: an event, or that they are open at all.
+    ///
+    /// What a client does with what it was told is its own business, and so are frames that a fault holds back.
+    pub fn watches_behind(&self) -> u64 {
+        let open = self.counters().open_watches;
+        let store = self.0.store();
+        let told: usize = store.resources().map(|(_, resource)| resource.up_to_date()).sum();
+        open.saturating_sub(told as u64)
+    }
+
     /// The version of the last write.
     pub fn resource_version(&self) -> u64 {
         self.0.store().version

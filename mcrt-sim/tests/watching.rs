@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use common::{client, config_map, config_map_json, config_maps, follow, watching, within};
-use futures::{StreamExt, TryStreamExt};
+use futures::{FutureExt, StreamExt, TryStreamExt};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams, WatchEvent, WatchParams};
 use kube::core::PartialObjectMeta;
@@ -406,4 +406,23 @@ async fn a_watch_of_a_kind_that_is_no_longer_served_ends() {
     assert!(within(events.try_next()).await.unwrap().is_none());
     let error = api.list(&ListParams::default()).await.unwrap_err();
     assert!(matches!(error, kube::Error::Api(status) if status.code == 404));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_is_behind_until_its_client_has_read_what_there_is() {
+    let server = Server::new("a");
+    let mut events = config_maps(&server)
+        .watch(&WatchParams::default(), "0")
+        .await
+        .unwrap()
+        .boxed();
+    assert_eq!(server.watches_behind(), 1);
+    while events.next().now_or_never().is_some() {}
+    assert_eq!(server.watches_behind(), 0);
+    server.create(config_map_json("one", &json!({}))).unwrap();
+    assert_eq!(server.watches_behind(), 1);
+    while events.next().now_or_never().is_some() {}
+    assert_eq!(server.watches_behind(), 0);
+    drop(events);
+    assert_eq!(server.watches_behind(), 0);
 }

@@ -34,6 +34,8 @@ mod start;
 
 #[cfg(feature = "cli")]
 mod cli;
+#[cfg(feature = "sim")]
+pub mod testing;
 
 #[doc(hidden)]
 #[path = "private.rs"]
@@ -44,7 +46,8 @@ pub use cluster::{ClusterName, Epoch, Health, ObjectKey, Properties};
 pub use controller::{
     Action, ApiKind, ApiScope, BuildError, ClusterContext, Context, Controller, ControllerBuilder,
     ControllerCounters, ControllerHandle, HandWired, Index, IndexKey, IndexReader, MapContext,
-    MulticlusterController, NeverSynced, Place, Reconciler, Request, Requests, Uses, Watch, place, predicate,
+    MulticlusterController, NeverSynced, Place, ReconcileFailure, Reconciler, Request, Requests, Uses, Watch,
+    place, predicate,
 };
 pub use error::{Error, ErrorClass, Result};
 pub use fleet::{Cluster, Fleet, FleetEvent, FleetSettings};

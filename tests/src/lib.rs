@@ -9,8 +9,8 @@ pub mod logs;
 pub mod proxy;
 pub mod random;
 pub mod running;
+pub mod seeds;
 pub mod simulated;
-pub mod waiting;
 
+pub use mcrt::testing::{self as waiting, eventually};
 pub use running::Running;
-pub use waiting::eventually;

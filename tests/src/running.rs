@@ -4,8 +4,8 @@ use std::fmt;
 
 use kube::config::Kubeconfig;
 use mcrt::{
-    Cacheable, Controller, ControllerBuilder, Manager, ManagerHandle, MulticlusterController,
-    connect::Connection, provider::ClusterSpec,
+    Cacheable, Controller, Manager, ManagerHandle, MulticlusterController, connect::Connection,
+    provider::ClusterSpec,
 };
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -54,11 +54,7 @@ impl fmt::Debug for Running {
 /// # Panics
 /// If its declarations contradict each other, which the attributes exclude.
 pub fn declared<C: MulticlusterController<Object: Cacheable>>(controller: C) -> Controller {
-    let mut wiring = ControllerBuilder::new(C::NAME);
-    C::wire(&mut wiring);
-    wiring
-        .build(controller)
-        .expect("the attributes check what they declare")
+    Controller::declared(controller).expect("the attributes check what they declare")
 }
 
 /// The connection of a context of a kubeconfig.

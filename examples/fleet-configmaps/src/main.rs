@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 /// Looks at every ConfigMap of the fleet.
 #[multicluster_controller(for = ConfigMap, name = "fleet-configmaps")]
-struct FleetConfigMaps;
+pub(crate) struct FleetConfigMaps;
 
 #[reconciler]
 impl FleetConfigMaps {

@@ -77,7 +77,12 @@ fn key_of(secret: &Secret) -> Option<&[u8]> {
 }
 
 /// `ISSUER.TEAM.MAC`: good for one object of one cluster, and only while the key lasts.
-fn token(issuer: &str, team: &str, request: &str, key: &[u8]) -> String {
+///
+/// Whoever has the key can make it again, and so tell whether a token is right.
+///
+/// # Panics
+/// Never: HMAC takes keys of any length.
+pub fn token(issuer: &str, team: &str, request: &str, key: &[u8]) -> String {
     let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("HMAC takes keys of any length");
     for part in [issuer, team, request] {
         mac.update(part.as_bytes());

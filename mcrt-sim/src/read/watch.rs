@@ -15,7 +15,7 @@ use crate::door::hook::TOO_OLD;
 use crate::read::filter::Filter;
 use crate::read::options::ListOptions;
 use crate::server::Inner;
-use crate::state::log::{Batch, Event, Signal};
+use crate::state::log::{Batch, Event, Signal, Told};
 use crate::state::object::Object;
 use crate::write::operation::Target;
 
@@ -43,6 +43,7 @@ struct Watch {
     /// Events up to this version were known to the client when it began.
     start: u64,
     sequence: u64,
+    told: Arc<Told>,
     signal: Receiver<Signal>,
     started: Signal,
     deadline: Instant,
@@ -80,6 +81,7 @@ pub(crate) fn watch(
     };
     let signal = resource.subscribe();
     let started = *signal.borrow();
+    let told = resource.follow();
     drop(store);
     let timeout = match options.timeout {
         0 => DEFAULT_TIMEOUT,
@@ -95,6 +97,7 @@ pub(crate) fn watch(
         bookmarks,
         start: if from_now { current } else { asked },
         sequence: start.unwrap_or_default(),
+        told,
         signal,
         started,
         deadline: now + timeout,
@@ -214,6 +217,7 @@ impl Watch {
             }
         };
         if events.is_empty() {
+            self.told.up_to(self.sequence);
             return Step::Wait(version.max(self.start));
         }
         self.sequence += events.len() as u64;

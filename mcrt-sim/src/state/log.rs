@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 
 use tokio::sync::watch;
 
@@ -42,6 +43,17 @@ pub(crate) struct Resource {
     /// The newest version that has been dropped from the log.
     trimmed: u64,
     signal: watch::Sender<Signal>,
+    followers: Vec<Weak<Told>>,
+}
+
+/// How far a watch has told its client, as a sequence number; nothing told yet is further than any event.
+#[derive(Debug)]
+pub(crate) struct Told(AtomicU64);
+
+impl Told {
+    pub(crate) fn up_to(&self, sequence: u64) {
+        self.0.store(sequence, Ordering::Relaxed);
+    }
 }
 
 /// The next events for a watch.
@@ -62,6 +74,21 @@ impl Resource {
 
     pub(crate) fn subscribe(&self) -> watch::Receiver<Signal> {
         self.signal.subscribe()
+    }
+
+    /// The place where a watch notes how far it is, for as long as it keeps it.
+    pub(crate) fn follow(&mut self) -> Arc<Told> {
+        let told = Arc::new(Told(AtomicU64::new(u64::MAX)));
+        self.followers.retain(|follower| follower.strong_count() > 0);
+        self.followers.push(Arc::downgrade(&told));
+        told
+    }
+
+    /// How many watches have told everything that there is to tell.
+    pub(crate) fn up_to_date(&self) -> usize {
+        let next = self.next_sequence();
+        let told = self.followers.iter().filter_map(Weak::upgrade);
+        told.filter(|told| told.0.load(Ordering::Relaxed) == next).count()
     }
 
     pub(crate) fn next_sequence(&self) -> u64 {

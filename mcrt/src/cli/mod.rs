@@ -10,7 +10,7 @@ pub use args::{LaunchArgs, LogFormat};
 use crate::{
     Error, Manager, Result, StartError,
     connect::Life,
-    controller::{Controller, ControllerBuilder, MulticlusterController},
+    controller::{Controller, MulticlusterController},
     fleet::FleetSettings,
     provider::Provider,
 };
@@ -95,10 +95,8 @@ impl Launch {
         C::Object: crate::cache::Cacheable,
     {
         self.wish.ask(C::provider(), C::FEATURES);
-        let mut wiring = ControllerBuilder::new(C::NAME);
-        C::wire(&mut wiring);
         self.controllers
-            .push(wiring.build(controller).map_err(StartError::from));
+            .push(Controller::declared(controller).map_err(StartError::from));
         self
     }
 

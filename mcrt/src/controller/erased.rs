@@ -1,9 +1,10 @@
 //! A built controller, whatever it reconciles.
 use super::{
-    Reconciler, Uses,
+    BuildError, ControllerBuilder, MulticlusterController, Reconciler, Uses,
     build::FOR,
     declaration::Declaration,
     engagement::Engaged,
+    failures::{Failures, ReconcileFailure},
     index::AnyIndex,
     runtime::{Counters, Runtime, Shared},
     settings::Settings,
@@ -31,6 +32,16 @@ pub struct Controller(Box<dyn Erased>);
 impl Controller {
     pub(crate) fn new<R: Reconciler<Object: Cacheable>>(parts: Parts<R>) -> Self {
         Self(Box::new(parts))
+    }
+
+    /// What `#[multicluster_controller(...)]` declares, as a controller.
+    ///
+    /// # Errors
+    /// If an expression of the declarations gives what cannot be, such as a selector that is none.
+    pub fn declared<C: MulticlusterController<Object: Cacheable>>(controller: C) -> Result<Self, BuildError> {
+        let mut wiring = ControllerBuilder::new(C::NAME);
+        C::wire(&mut wiring);
+        wiring.build(controller)
     }
 
     /// The controller's name.
@@ -133,6 +144,7 @@ impl<R: Reconciler<Object: Cacheable>> Erased for Parts<R> {
             attached: tokio::sync::Notify::new(),
             host: tokio::sync::watch::Sender::new(None),
             counters: Counters::default(),
+            failures: Failures::default(),
         });
         let mut watches = self.declarations.iter().map(|watch| watch.summary());
         let is_primary_on_host = watches.any(|watch| watch.role == FOR && watch.place.has_host());
@@ -190,6 +202,11 @@ impl ControllerHandle {
             timeouts: counters.timeouts.load(Ordering::Relaxed),
             gone: counters.gone.load(Ordering::Relaxed),
         }
+    }
+
+    /// The last reconciles that failed, oldest first; a few of them.
+    pub fn last_failures(&self) -> Vec<ReconcileFailure> {
+        self.0.failures.last()
     }
 
     /// What one cluster has in its queue; `None` for a cluster that it has not engaged.

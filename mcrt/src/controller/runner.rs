@@ -271,17 +271,21 @@ impl<R: Reconciler<Object: Cacheable>> Runtime<R> {
             Ran::Finished(Err(error)) => {
                 Counters::count(&counters.errors);
                 let outcome = self.after_error(&error, object, cx);
-                tracing::warn!(error = format!("{error:#}"), next = ?outcome, "reconcile failed");
+                let error = format!("{error:#}");
+                tracing::warn!(error, next = ?outcome, "reconcile failed");
+                self.note_failure(cx, error);
                 outcome
             }
             Ran::TimedOut => {
                 Counters::count(&counters.timeouts);
                 tracing::warn!(timeout = ?self.settings.timeout, "reconcile timed out");
+                self.note_failure(cx, format!("timed out after {:?}", self.settings.timeout));
                 Outcome::Retry
             }
             Ran::Panicked(panic) => {
                 Counters::count(&counters.panics);
                 tracing::error!(panic, "reconcile panicked");
+                self.note_failure(cx, format!("panicked: {panic}"));
                 Outcome::Retry
             }
             Ran::Aborted => {
@@ -289,6 +293,11 @@ impl<R: Reconciler<Object: Cacheable>> Runtime<R> {
                 Outcome::GiveUp
             }
         }
+    }
+
+    fn note_failure(&self, cx: &Context<R>, text: String) {
+        let request = cx.request().to_string();
+        self.shared.failures.note(request, cx.attempt(), text);
     }
 
     fn after_error(&self, error: &Error, object: &Arc<R::Object>, cx: &Context<R>) -> Outcome {

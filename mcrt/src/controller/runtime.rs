@@ -2,6 +2,7 @@
 use super::{
     declaration::Declaration,
     engagement::{Engaged, Engagement},
+    failures::Failures,
     index::AnyIndex,
     settings::Settings,
     tombstones::Tombstones,
@@ -44,6 +45,7 @@ pub(crate) struct Shared {
     /// This controller's engagement of the host, once there is one.
     pub(crate) host: watch::Sender<Option<Arc<Engagement>>>,
     pub(crate) counters: Counters,
+    pub(crate) failures: Failures,
 }
 
 /// Counts of what a controller did.

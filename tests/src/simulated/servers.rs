@@ -1,6 +1,6 @@
 //! Servers in memory and the provider that names them.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use mcrt::{ClusterName, Properties, connect::Access, provider::ClusterSpec, providers::Clusters};
 use mcrt_sim::Server;
@@ -16,14 +16,14 @@ pub fn name(name: &str) -> ClusterName {
     ClusterName::new(name).expect("a test's cluster has a valid name")
 }
 
-/// A host and servers that join and leave.
-#[derive(Debug)]
+/// A host and servers that join and leave. Clones share them.
+#[derive(Clone, Debug)]
 pub struct Sims {
     clusters: Clusters,
     host: Server,
-    members: Mutex<BTreeMap<String, Server>>,
+    members: Arc<Mutex<BTreeMap<String, Server>>>,
     /// Every server that ever was a member, with the host: what they hold open is looked at when the test ends.
-    all: Mutex<Vec<Server>>,
+    all: Arc<Mutex<Vec<Server>>>,
 }
 
 impl Sims {
@@ -32,9 +32,9 @@ impl Sims {
         let host = Server::new("host");
         let sims = Self {
             clusters: Clusters::new(),
-            all: Mutex::new(vec![host.clone()]),
+            all: Arc::new(Mutex::new(vec![host.clone()])),
             host,
-            members: Mutex::default(),
+            members: Arc::default(),
         };
         for name in names {
             sims.join(name);

@@ -12,6 +12,7 @@ mod fleet_events;
 mod gone;
 mod interleavings;
 mod isolation;
+mod kit;
 mod lifecycle;
 mod outcomes;
 mod panics;

@@ -1,0 +1,110 @@
+//! What a test fleet consists of, before it runs.
+use super::{Running, TestFleet, fleet::Members};
+use crate::{
+    Cacheable, Controller, FleetSettings, Manager, MulticlusterController, StartError, provider::Provider,
+    providers::Sim,
+};
+use futures::future::BoxFuture;
+use std::{fmt, sync::Arc};
+
+/// What a test fleet is to consist of. Awaited, it runs.
+#[must_use = "a fleet runs when it is awaited"]
+pub struct Setup {
+    sim: mcrt_sim::Fleet,
+    provider: Option<Arc<dyn Provider>>,
+    controllers: Vec<Result<Controller, StartError>>,
+    settings: FleetSettings,
+}
+
+impl Setup {
+    pub(super) fn over(sim: mcrt_sim::Fleet) -> Self {
+        Self {
+            sim,
+            provider: None,
+            controllers: Vec::new(),
+            settings: FleetSettings::default(),
+        }
+    }
+
+    /// Does something to the clusters before anything runs: fills them with objects, breaks them.
+    pub fn holding(self, prepare: impl FnOnce(&mcrt_sim::Fleet)) -> Self {
+        prepare(&self.sim);
+        self
+    }
+
+    /// A controller to run.
+    pub fn controller<C: MulticlusterController<Object: Cacheable>>(mut self, controller: C) -> Self {
+        self.controllers
+            .push(Controller::declared(controller).map_err(StartError::from));
+        self
+    }
+
+    /// A controller to run that a builder made.
+    pub fn built_controller(mut self, controller: Controller) -> Self {
+        self.controllers.push(Ok(controller));
+        self
+    }
+
+    /// Changes how clusters are treated.
+    pub fn settings(mut self, change: impl FnOnce(&mut FleetSettings)) -> Self {
+        change(&mut self.settings);
+        self
+    }
+
+    /// Another provider than that of the simulated clusters, for instance one around it.
+    pub fn provider(mut self, provider: impl Provider) -> Self {
+        self.provider = Some(Arc::new(provider));
+        self
+    }
+
+    /// Starts the manager.
+    ///
+    /// # Errors
+    /// If a controller cannot be built, or the manager.
+    pub fn try_start(self) -> Result<TestFleet, StartError> {
+        let provider = Sim::new(self.sim.clone());
+        let mut manager = Manager::builder()
+            .host(provider.host_access())
+            .fleet_settings(self.settings)
+            .shared_provider(self.provider.unwrap_or_else(|| Arc::new(provider)));
+        for controller in self.controllers {
+            manager = manager.controller(controller?);
+        }
+        let members = Members::of(self.sim.clone());
+        let running = Running::start(manager.build()?, members);
+        Ok(TestFleet::new(self.sim, running))
+    }
+
+    /// Starts, runs the test, and stops whatever becomes of it.
+    ///
+    /// # Panics
+    /// As the test does; if the manager cannot start, or leaves anything.
+    pub async fn run(self, test: impl AsyncFnOnce(&TestFleet)) {
+        self.await.during(test).await;
+    }
+}
+
+impl IntoFuture for Setup {
+    type Output = TestFleet;
+    type IntoFuture = BoxFuture<'static, TestFleet>;
+
+    /// # Panics
+    /// Awaited, if a controller cannot be built, or the manager.
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async {
+            match self.try_start() {
+                Ok(fleet) => fleet,
+                Err(error) => panic!("the test fleet cannot start: {error}"),
+            }
+        })
+    }
+}
+
+impl fmt::Debug for Setup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Setup")
+            .field("sim", &self.sim)
+            .field("controllers", &self.controllers)
+            .finish_non_exhaustive()
+    }
+}
