@@ -4,6 +4,7 @@ pub(crate) mod admit;
 pub(crate) mod conform;
 pub(crate) mod defaults;
 pub(crate) mod delete;
+pub(crate) mod depth;
 pub(crate) mod gc;
 pub(crate) mod lifecycle;
 pub(crate) mod namespace;

@@ -12,6 +12,7 @@ use crate::state::object::{Object, ObjectKey, meta_mut};
 use crate::state::store::Store;
 use crate::write::admit;
 use crate::write::conform;
+use crate::write::depth::{DEEPEST, is_deeper_than};
 use crate::write::prepare;
 use crate::write::validate;
 
@@ -37,6 +38,19 @@ impl Target {
 
     pub(crate) fn forbidden(&self, name: &str, why: &str) -> Status {
         Status::forbidden(format!("{} \"{name}\" is forbidden: {why}", self.kind.id))
+    }
+
+    /// Refuses what could be stored but not be read again; a real server takes some more levels.
+    pub(crate) fn check_depth(&self, value: &Value) -> Result<(), Status> {
+        if !is_deeper_than(value, DEEPEST) {
+            return Ok(());
+        }
+        let kind = &self.kind.kind;
+        Err(Status::bad_request(format!(
+            "{kind} in version {:?} cannot be handled as a {kind}: it is nested in more than {DEEPEST} levels, its \
+             managed fields included",
+            self.version.name
+        )))
     }
 
     pub(crate) fn thaw(&self, object: &Object) -> Value {
@@ -125,6 +139,7 @@ impl Store {
         if target.kind.is_crd() {
             names::settle(&self.registry, &mut value);
         }
+        target.check_depth(&value)?;
         if options.dry_run {
             return Ok(Arc::new(Object::freeze(value, 0)));
         }
@@ -180,6 +195,7 @@ impl Store {
         if !options.apply {
             managed::record_update(Some(&before), &mut value, &options.writer(target));
         }
+        target.check_depth(&value)?;
         if prepare::same_content(&before, &value) {
             return Ok(Arc::clone(old));
         }
