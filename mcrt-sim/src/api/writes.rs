@@ -62,7 +62,7 @@ pub(crate) fn update(
     let options = write_options(info)?;
     let mut store = server.store();
     let Some(old) = store.find(&target.kind, &key) else {
-        if !target.kind.is_made_by_update() {
+        if !target.kind.is_made_by_update() || info.subresource().is_some() {
             return Err(target.not_found(&key.name));
         }
         meta_mut(&mut value).remove("resourceVersion");
