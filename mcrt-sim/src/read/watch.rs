@@ -203,6 +203,10 @@ impl Watch {
         }
         let (batch, version) = {
             let mut store = self.server.store();
+            if self.signal.borrow().cut != self.started.cut {
+                // Since the last look; the store may be that of another life by now.
+                return Step::Again;
+            }
             let version = store.version;
             (
                 store.resource(&self.target.kind).events(self.sequence, FRAME),
