@@ -208,3 +208,16 @@ fn an_item_that_a_long_set_has_twice_is_told() {
         "{refused}"
     );
 }
+
+#[test]
+fn long_sets_are_applied_in_one_go() {
+    let server = Server::new("one");
+    let set = json!({"type": "array", "items": {"type": "integer"}, "x-kubernetes-list-type": "set"});
+    server.create(definition(set)).unwrap();
+    let items: Vec<_> = (0..20_000).collect();
+    server.apply("one", widget(json!(items))).unwrap();
+    let mut others: Vec<_> = items.iter().rev().copied().collect();
+    others.push(-1);
+    server.apply("other", widget(json!(others))).unwrap();
+    is_stored(&server, &json!(others));
+}

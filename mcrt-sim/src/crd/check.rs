@@ -269,9 +269,10 @@ fn items(count: usize) -> &'static str {
 
 /// The item of a keyed list that was there under the same keys.
 fn same_item<'a>(node: &Node, before: &'a Value, item: &Value) -> Option<&'a Value> {
-    let same = |one: &&Value| {
-        !node.keys.is_empty() && node.keys.iter().all(|key| one.get(&**key) == item.get(&**key))
-    };
+    if node.keys.is_empty() {
+        return None;
+    }
+    let same = |one: &&Value| node.keys.iter().all(|key| one.get(&**key) == item.get(&**key));
     before.as_array()?.iter().find(same)
 }
 
