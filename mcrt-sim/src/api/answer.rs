@@ -22,6 +22,7 @@ use crate::state::object::{Object, ObjectKey};
 use crate::write::operation::Target;
 use crate::write::scale::Scale;
 use crate::write::tend::tend;
+use crate::write::warnings::Warnings;
 
 /// A successful answer.
 pub(crate) enum Answer {
@@ -30,11 +31,21 @@ pub(crate) enum Answer {
     Typed(HeaderValue, Vec<u8>),
     Text(u16, String),
     Events(Pin<Box<dyn Stream<Item = Bytes> + Send>>),
+    /// An answer with something to tell beside it.
+    Warned(Vec<String>, Box<Answer>),
 }
 
 impl Answer {
     pub(crate) fn json(value: &Value) -> Self {
         Self::Json(200, value.to_string().into_bytes())
+    }
+
+    pub(crate) fn warned(self, warnings: &Warnings) -> Self {
+        let warnings = warnings.take();
+        if warnings.is_empty() {
+            return self;
+        }
+        Self::Warned(warnings, Box::new(self))
     }
 }
 

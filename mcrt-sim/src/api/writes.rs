@@ -47,7 +47,7 @@ pub(crate) fn create(
     admit(target, info.namespace(), None, &mut value)?;
     let options = write_options(info)?;
     let object = server.store().create(target, value, &options)?;
-    Ok(one(201, target, info, &object))
+    Ok(one(201, target, info, &object).warned(&options.warnings))
 }
 
 pub(crate) fn update(
@@ -67,7 +67,7 @@ pub(crate) fn update(
         }
         meta_mut(&mut value).remove("resourceVersion");
         let object = store.create(target, value, &options)?;
-        return Ok(one(201, target, info, &object));
+        return Ok(one(201, target, info, &object).warned(&options.warnings));
     };
     let version = value["metadata"]["resourceVersion"].as_str().unwrap_or_default();
     if version.is_empty() && !target.kind.builtin {
@@ -79,7 +79,7 @@ pub(crate) fn update(
     } else {
         store.replace(target, &old, value, &options)?
     };
-    Ok(one(200, target, info, &object))
+    Ok(one(200, target, info, &object).warned(&options.warnings))
 }
 
 pub(crate) fn patch(
@@ -94,7 +94,7 @@ pub(crate) fn patch(
     let key = key(info);
     if kind != PatchType::Apply {
         let object = server.store().patch(target, &key, kind, &value, &options)?;
-        return Ok(one(200, target, info, &object));
+        return Ok(one(200, target, info, &object).warned(&options.warnings));
     }
     check_config(target, &value)?;
     admit(target, info.namespace(), info.name(), &mut value)?;

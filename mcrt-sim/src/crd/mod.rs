@@ -9,6 +9,7 @@ pub(crate) mod fill;
 pub(crate) mod formats;
 pub(crate) mod names;
 pub(crate) mod node;
+pub(crate) mod place;
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Weak};

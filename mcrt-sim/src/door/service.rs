@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER, WARNING};
 use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use tower::BoxError;
@@ -101,20 +101,35 @@ where
         return Err(broken());
     }
     Ok(match answer {
-        Ok(Answer::Json(code, bytes)) => response(code, JSON, whole(bytes, &effects.spoils, guards)),
-        Ok(Answer::Typed(media_type, bytes)) => {
-            response(200, media_type, whole(bytes, &effects.spoils, guards))
-        }
-        Ok(Answer::Text(code, text)) => response(code, TEXT, whole(text.into(), &effects.spoils, guards)),
-        Ok(Answer::Events(events)) if effects.spoils.is_empty() => {
-            response(200, JSON, Body::events(events, guards))
-        }
-        Ok(Answer::Events(events)) => {
-            let frames = spoil_events(events, &effects.spoils);
-            response(200, JSON, Body::frames(frames, guards))
-        }
+        Ok(answer) => respond(answer, &effects.spoils, guards),
         Err(status) => refuse(&status, guards),
     })
+}
+
+fn respond(answer: Answer, spoils: &[Spoil], guards: Guards) -> Response<Body> {
+    match answer {
+        Answer::Json(code, bytes) => response(code, JSON, whole(bytes, spoils, guards)),
+        Answer::Typed(media_type, bytes) => response(200, media_type, whole(bytes, spoils, guards)),
+        Answer::Text(code, text) => response(code, TEXT, whole(text.into(), spoils, guards)),
+        Answer::Events(events) if spoils.is_empty() => response(200, JSON, Body::events(events, guards)),
+        Answer::Events(events) => {
+            let frames = spoil_events(events, spoils);
+            response(200, JSON, Body::frames(frames, guards))
+        }
+        Answer::Warned(warnings, answer) => {
+            let mut response = respond(*answer, spoils, guards);
+            for warning in warnings.iter().filter_map(|text| warning(text)) {
+                response.headers_mut().append(WARNING, warning);
+            }
+            response
+        }
+    }
+}
+
+/// A warning as a header of the answer, in the form that clients of Kubernetes print.
+fn warning(text: &str) -> Option<HeaderValue> {
+    let quoted = text.replace('\\', "\\\\").replace('"', "\\\"");
+    HeaderValue::from_bytes(format!("299 - \"{quoted}\"").as_bytes()).ok()
 }
 
 async fn wait(delay: Duration) {

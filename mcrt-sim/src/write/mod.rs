@@ -15,3 +15,4 @@ pub(crate) mod secret;
 pub(crate) mod shape;
 pub(crate) mod tend;
 pub(crate) mod validate;
+pub(crate) mod warnings;

@@ -15,6 +15,7 @@ use crate::write::conform;
 use crate::write::depth::{DEEPEST, is_deeper_than};
 use crate::write::prepare;
 use crate::write::validate;
+use crate::write::warnings::Warnings;
 
 /// The resource a request is about, in one of its versions.
 #[derive(Clone)]
@@ -70,8 +71,16 @@ pub(crate) struct WriteOptions {
     pub(crate) apply: bool,
     /// Whether the value is the result of a patch.
     pub(crate) patch: bool,
-    /// Whether fields that the schema does not know are refused.
-    pub(crate) strict: bool,
+    pub(crate) unknown: Unknown,
+    pub(crate) warnings: Warnings,
+}
+
+/// What becomes of fields that the schema does not know; none of them is stored.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Unknown {
+    Ignore,
+    Warn,
+    Refuse,
 }
 
 impl WriteOptions {
@@ -82,7 +91,8 @@ impl WriteOptions {
             status: false,
             apply: false,
             patch: false,
-            strict: false,
+            unknown: Unknown::Ignore,
+            warnings: Warnings::default(),
         }
     }
 

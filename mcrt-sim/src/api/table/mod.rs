@@ -78,6 +78,7 @@ impl Table {
                 let frames = frames.map(move |frame| self.of_events(&frame, &mut first));
                 Answer::Events(Box::pin(frames))
             }
+            Answer::Warned(warnings, answer) => Answer::Warned(warnings, Box::new(self.show(*answer))),
             other @ (Answer::Text(..) | Answer::Typed(..)) => other,
         }
     }
