@@ -123,14 +123,14 @@ async fn a_patch_that_doubles_an_object_again_and_again_is_refused() {
     let server = server();
     server.create(widget(json!({"a": "x".repeat(100)}))).unwrap();
     let copy = |index: usize| json!({"op": "copy", "from": "/spec", "path": format!("/spec/c{index}")});
-    let patch: Vec<_> = (0..40).map(copy).collect();
+    let operations: Vec<_> = (0..40).map(copy).collect();
     let path = format!("{WIDGETS}/one");
     let (code, _) = send(
         &server,
         "PATCH",
         &path,
         "application/json-patch+json",
-        &json!(patch),
+        &json!(operations),
     )
     .await;
     assert_eq!(code, 422);
@@ -140,14 +140,14 @@ async fn a_patch_that_doubles_an_object_again_and_again_is_refused() {
 async fn a_patch_of_too_many_operations_is_refused() {
     let server = server();
     server.create(widget(json!({}))).unwrap();
-    let patch = vec![json!({"op": "test", "path": "/spec", "value": {}}); 10_001];
+    let operations = vec![json!({"op": "test", "path": "/spec", "value": {}}); 10_001];
     let path = format!("{WIDGETS}/one");
     let (code, _) = send(
         &server,
         "PATCH",
         &path,
         "application/json-patch+json",
-        &json!(patch),
+        &json!(operations),
     )
     .await;
     assert_eq!(code, 413);
@@ -170,7 +170,7 @@ async fn a_patch_that_is_none_is_not_quoted() {
     assert!(!answer.to_string().contains("s3cret"), "{answer}");
 }
 
-fn definition(schema: Value) -> Value {
+fn definition(schema: &Value) -> Value {
     let mut version = json!({"name": "v1", "served": true, "storage": true});
     version["schema"] = json!({"openAPIV3Schema": {"type": "object", "properties": {"spec": schema}}});
     json!({
@@ -189,7 +189,7 @@ fn rules_inside_of_rules_are_looked_at_once() {
     let rules = (0..40).fold(json!({"maximum": 1}), |inner, _| json!({"allOf": [inner]}));
     let mut schema = rules;
     schema["type"] = "integer".into();
-    server.create(definition(schema)).unwrap();
+    server.create(definition(&schema)).unwrap();
     assert_eq!(server.create(widget(json!(2))).unwrap_err().code(), 422);
     server.create(widget(json!(1))).unwrap();
 }
@@ -198,7 +198,7 @@ fn rules_inside_of_rules_are_looked_at_once() {
 fn an_item_that_a_long_set_has_twice_is_told() {
     let server = Server::new("one");
     let set = json!({"type": "array", "items": {"type": "integer"}, "x-kubernetes-list-type": "set"});
-    server.create(definition(set)).unwrap();
+    server.create(definition(&set)).unwrap();
     let mut items: Vec<_> = (0..20_000).collect();
     items.push(7);
     let refused = server.create(widget(json!(items))).unwrap_err();
@@ -213,7 +213,7 @@ fn an_item_that_a_long_set_has_twice_is_told() {
 fn long_sets_are_applied_in_one_go() {
     let server = Server::new("one");
     let set = json!({"type": "array", "items": {"type": "integer"}, "x-kubernetes-list-type": "set"});
-    server.create(definition(set)).unwrap();
+    server.create(definition(&set)).unwrap();
     let items: Vec<_> = (0..20_000).collect();
     server.apply("one", widget(json!(items))).unwrap();
     let mut others: Vec<_> = items.iter().rev().copied().collect();

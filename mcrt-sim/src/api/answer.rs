@@ -8,20 +8,20 @@ use futures::Stream;
 use http::HeaderValue;
 use serde_json::Value;
 
-use crate::api::accept::Form;
 use crate::api::discovery;
-use crate::api::request::{RequestInfo, Verb};
-use crate::api::status::Status;
 use crate::api::table::Table;
 use crate::api::writes;
 use crate::read::list;
 use crate::read::options::parse_version;
 use crate::read::watch;
+use crate::refusal::status::Status;
+use crate::request::accept::Form;
+use crate::request::info::{RequestInfo, Verb};
 use crate::server::Inner;
 use crate::state::object::{Object, ObjectKey};
-use crate::write::operation::Target;
+use crate::state::target::Target;
+use crate::tend::tend;
 use crate::write::scale::Scale;
-use crate::write::tend::tend;
 use crate::write::warnings::Warnings;
 
 /// A successful answer.
@@ -95,11 +95,11 @@ fn operate(server: &Arc<Inner>, target: Target, info: &RequestInfo, body: &[u8])
             let mut store = server.store();
             let asked = parse_version(info.resource_version().unwrap_or_default());
             let asked = asked.map_err(|why| Status::new(500, "", why))?;
-            let newest = store.seen(&target.kind, info);
+            let newest = store.seen(&target.kind, info.view());
             if asked > newest {
                 return Err(Status::version_too_large(asked, newest));
             }
-            let found = store.find_seen(&target.kind, &key, info);
+            let found = store.find_seen(&target.kind, &key, info.view());
             let found = found.ok_or_else(|| target.not_found(&key.name))?;
             Ok(one(200, &target, info, &found))
         }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use crate::api::answer::Answer;
 use crate::api::table::definition;
 use crate::server::Inner;
-use crate::state::kinds::{Kind, Version};
+use crate::state::kind::{Kind, Version};
 use crate::state::object::{field_mut, object_mut};
 
 /// Answers what stands after `/openapi/`.

@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use crate::api::cause::Cause;
-use crate::api::request::{RequestInfo, Verb};
-use crate::api::status::Status;
+use crate::refusal::cause::Cause;
+use crate::refusal::status::Status;
+use crate::request::info::{RequestInfo, Verb};
 use crate::write::delete::{DeleteOptions, Propagation};
 use crate::write::operation::{Unknown, WriteOptions};
 

@@ -4,17 +4,17 @@ use serde_json::{Value, json};
 
 use crate::api::answer::{Answer, key, one};
 use crate::api::options::{delete_options, write_options};
-use crate::api::request::{RequestInfo, Verb};
-use crate::api::status::Status;
-use crate::merge::apply::check_config;
-use crate::merge::patch::{self, PatchType};
 use crate::read::list;
 use crate::read::options::ListOptions;
+use crate::refusal::status::Status;
+use crate::request::info::{RequestInfo, Verb};
 use crate::server::Inner;
 use crate::state::object::meta_mut;
+use crate::state::target::Target;
 use crate::write::admit::admit;
+use crate::write::apply::check_config;
 use crate::write::delete::Deleted;
-use crate::write::operation::Target;
+use crate::write::patch::{self, PatchType};
 use crate::write::scale::Scale;
 
 /// Reads the body of a write. Only the place of an error is told: its text may quote the body, which may be secret.

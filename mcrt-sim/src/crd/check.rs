@@ -1,12 +1,11 @@
 //! Whether an object keeps its schema, refused as the API server refuses it.
 
-use std::collections::HashSet;
-
 use serde_json::{Number, Value};
 
-use crate::api::cause::Cause;
 use crate::crd::formats;
+use crate::crd::lists::{duplicates, same_item};
 use crate::crd::node::{Limits, Node};
+use crate::refusal::cause::Cause;
 
 /// What is wrong with an object. What was there before and is left as it was is not looked at again.
 pub(crate) fn check(node: &Node, value: &Value, before: Option<&Value>) -> Vec<Cause> {
@@ -42,7 +41,7 @@ struct Check {
     causes: Vec<Cause>,
 }
 
-fn below(at: &str, name: &str) -> String {
+pub(super) fn below(at: &str, name: &str) -> String {
     if at.is_empty() {
         name.to_owned()
     } else {
@@ -265,56 +264,4 @@ impl Check {
 
 fn items(count: usize) -> &'static str {
     if count == 1 { "item" } else { "items" }
-}
-
-/// The item of a keyed list that was there under the same keys.
-fn same_item<'a>(node: &Node, before: &'a Value, item: &Value) -> Option<&'a Value> {
-    if node.keys.is_empty() {
-        return None;
-    }
-    let same = |one: &&Value| node.keys.iter().all(|key| one.get(&**key) == item.get(&**key));
-    before.as_array()?.iter().find(same)
-}
-
-/// Items that a set or a keyed list has twice.
-fn duplicates(node: &Node, value: &Value, before: Option<&Value>, at: &str, causes: &mut Vec<Cause>) {
-    if before == Some(value) {
-        return;
-    }
-    match value {
-        Value::Object(fields) => {
-            for (name, field) in fields {
-                if let Some(node) = node.field(name) {
-                    let before = before.and_then(|before| before.get(name));
-                    duplicates(node, field, before, &below(at, name), causes);
-                }
-            }
-        }
-        Value::Array(items) => {
-            let mut known = HashSet::new();
-            for (index, item) in items.iter().enumerate() {
-                let here = format!("{at}[{index}]");
-                if let Some(id) = identity(node, item)
-                    && let Some(id) = known.replace(id)
-                {
-                    let message = format!("Duplicate value: {id}");
-                    causes.push(Cause::of("FieldValueDuplicate", &here, message));
-                }
-                if let Some(node) = &node.item {
-                    duplicates(node, item, None, &here, causes);
-                }
-            }
-        }
-        _ => {}
-    }
-}
-
-/// What tells an item of a set or of a keyed list from others, as JSON; nothing in other lists.
-fn identity(node: &Node, item: &Value) -> Option<String> {
-    if node.set {
-        return Some(item.to_string());
-    }
-    let keys = node.keys.iter();
-    let keys = keys.filter_map(|key| Some((key.to_string(), item.get(&**key)?.clone())));
-    (!node.keys.is_empty()).then(|| Value::Object(keys.collect()).to_string())
 }

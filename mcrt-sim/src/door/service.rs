@@ -13,15 +13,14 @@ use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use tower::BoxError;
 
-use crate::access::reviews;
 use crate::api::answer::{self, Answer};
-use crate::api::body::{Body, Guards};
-use crate::api::request::{RequestInfo, Verb};
-use crate::api::status::Status;
+use crate::api::reviews;
+use crate::door::body::{Body, Guards};
 use crate::door::counters::Open;
 use crate::faults::effects::{Effects, Instead, Spoil};
 use crate::faults::stream::{broken, refused, spoil_events, spoil_whole};
-use crate::read::watch::error_event;
+use crate::refusal::status::Status;
+use crate::request::info::{RequestInfo, Verb};
 use crate::server::Server;
 
 /// How large a request's body may be; what a real server allows.
@@ -148,7 +147,7 @@ async fn instead_of_answer(
         Instead::Hang => match std::future::pending::<Infallible>().await {},
         Instead::HangBody => Ok(response(200, JSON, Body::silence(guards))),
         Instead::WatchError(refusal) if info.verb() == Verb::Watch => {
-            let event = error_event(&refusal.status());
+            let event = refusal.status().to_event();
             Ok(response(200, JSON, Body::whole(event, guards)))
         }
         Instead::Status(refusal) | Instead::WatchError(refusal) => Ok(refuse(&refusal.status(), guards)),

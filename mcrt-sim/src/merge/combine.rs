@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
-use crate::merge::fields::{Elem, FieldSet, display_elem};
-use crate::merge::types::{Cursor, ListShape, MapShape, Relation, Scalar, Shape, Type};
+use crate::merge::fields::FieldSet;
+use crate::schema::elem::Elem;
+use crate::schema::types::{Cursor, ListShape, MapShape, Relation, Scalar, Shape, Type};
 
 /// Both sides as one; what only one side has is kept, where they differ the configuration wins.
 pub(crate) fn merge(ty: Cursor<'_>, live: Option<&Value>, config: Option<&Value>) -> Option<Value> {
@@ -178,7 +179,7 @@ fn check_items(list: ListShape<'_>, items: &[Value]) -> Result<(), String> {
             let elem = list
                 .elem(item)
                 .map_err(|why| format!(": element {index}: {why}"))?;
-            let step = display_elem(&elem);
+            let step = elem.display();
             if !seen.insert(elem) {
                 return Err(format!(": duplicate entries for key {step}"));
             }

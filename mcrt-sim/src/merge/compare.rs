@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use crate::merge::fields::{Elem, FieldSet, Path};
-use crate::merge::types::{Cursor, ListShape, MapShape, Shape};
+use crate::merge::fields::{FieldSet, Path};
+use crate::schema::elem::Elem;
+use crate::schema::types::{Cursor, ListShape, MapShape, Shape};
 
 /// The differences of two objects; no field is in two of the sets.
 #[derive(Clone, Debug, Default)]

@@ -2,11 +2,12 @@
 
 use serde_json::Value;
 
-use crate::api::cause::Cause;
-use crate::api::status::Status;
 use crate::crd::{check as rules, definition, fill, place};
-use crate::merge::types::{Cursor, Scalar, Type};
-use crate::write::operation::{Target, Unknown, WriteOptions};
+use crate::refusal::cause::Cause;
+use crate::refusal::status::Status;
+use crate::schema::types::{Cursor, Scalar, Type};
+use crate::state::target::Target;
+use crate::write::operation::{Unknown, WriteOptions};
 
 /// Refuses values of other types than a built-in kind has. Fields that the schema does not know are refused or told
 /// to clients that ask for it; all others lose them in silence.
@@ -23,7 +24,9 @@ pub(crate) fn check_fields(target: &Target, value: &Value, options: &WriteOption
     let fields = unknown(target, value).into_iter();
     let fields: Vec<_> = fields.map(|field| format!("unknown field {field:?}")).collect();
     if options.unknown == Unknown::Warn {
-        fields.into_iter().for_each(|field| options.warnings.add(field));
+        for field in fields {
+            options.warnings.add(field);
+        }
         return Ok(());
     }
     if fields.is_empty() {

@@ -5,14 +5,15 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::api::status::Status;
+use crate::refusal::status::Status;
 use crate::state::object::{Object, ObjectKey, field_mut, meta_mut, new_uid, now, object_mut};
 use crate::state::store::{ROOT_CA, Store};
+use crate::state::target::Target;
 use crate::state::work::Work;
 use crate::write::admit::{check_preconditions, is_held};
 use crate::write::conform;
 use crate::write::delete::Propagation;
-use crate::write::operation::{Target, WriteOptions};
+use crate::write::operation::WriteOptions;
 
 const ROOT_CA_DATA: &str = "-----BEGIN CERTIFICATE-----\nc2ltdWxhdGVk\n-----END CERTIFICATE-----\n";
 const ROOT_CA_USE: &str = "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such \

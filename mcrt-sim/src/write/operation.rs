@@ -4,60 +4,17 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::api::status::Status;
-use crate::crd::names;
 use crate::merge::managed::{self, Writer};
-use crate::state::kinds::{Kind, Version};
+use crate::refusal::status::Status;
 use crate::state::object::{Object, ObjectKey, meta_mut};
 use crate::state::store::Store;
+use crate::state::target::Target;
 use crate::write::admit;
 use crate::write::conform;
-use crate::write::depth::{DEEPEST, is_deeper_than};
+use crate::write::crd_status;
 use crate::write::prepare;
 use crate::write::validate;
 use crate::write::warnings::Warnings;
-
-/// The resource a request is about, in one of its versions.
-#[derive(Clone)]
-pub(crate) struct Target {
-    pub(crate) kind: Arc<Kind>,
-    pub(crate) version: Version,
-}
-
-impl Target {
-    pub(crate) fn not_found(&self, name: &str) -> Status {
-        Status::not_found(&self.kind.group, &self.kind.plural, name)
-    }
-
-    pub(crate) fn invalid(&self, name: &str, field: &str, why: &str) -> Status {
-        Status::invalid(&self.kind.group, &self.kind.kind, name, field, why)
-    }
-
-    pub(crate) fn conflict(&self, name: &str, why: &str) -> Status {
-        Status::conflict(&self.kind.group, &self.kind.plural, name, why)
-    }
-
-    pub(crate) fn forbidden(&self, name: &str, why: &str) -> Status {
-        Status::forbidden(format!("{} \"{name}\" is forbidden: {why}", self.kind.id))
-    }
-
-    /// Refuses what could be stored but not be read again; a real server takes some more levels.
-    pub(crate) fn check_depth(&self, value: &Value) -> Result<(), Status> {
-        if !is_deeper_than(value, DEEPEST) {
-            return Ok(());
-        }
-        let kind = &self.kind.kind;
-        Err(Status::bad_request(format!(
-            "{kind} in version {:?} cannot be handled as a {kind}: it is nested in more than {DEEPEST} levels, its \
-             managed fields included",
-            self.version.name
-        )))
-    }
-
-    pub(crate) fn thaw(&self, object: &Object) -> Value {
-        object.thaw(&self.kind.kind, &self.version)
-    }
-}
 
 /// Who writes, to which part, and whether for real.
 #[derive(Clone, Debug)]
@@ -147,7 +104,7 @@ impl Store {
         }
         prepare::complete_new(target, &mut value);
         if target.kind.is_crd() {
-            names::settle(&self.registry, &mut value);
+            crd_status::settle(&self.registry, &mut value);
         }
         target.check_depth(&value)?;
         if options.dry_run {
@@ -200,7 +157,7 @@ impl Store {
         validate::check_change(target, &before, &value)?;
         conform::check(target, Some(&before), &value, options.status)?;
         if target.kind.is_crd() && !options.status {
-            names::settle(&self.registry, &mut value);
+            crd_status::settle(&self.registry, &mut value);
         }
         if !options.apply {
             managed::record_update(Some(&before), &mut value, &options.writer(target));

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use ::json_patch::{AddOperation, Patch, PatchOperation, TestOperation};
 use serde_json::{Value, json};
 
-use crate::api::status::Status;
 use crate::merge::strategic;
+use crate::refusal::status::Status;
+use crate::state::depth::{DEEPEST, is_deeper_than};
 use crate::state::object::{Object, ObjectKey};
 use crate::state::store::Store;
+use crate::state::target::Target;
 use crate::write::admit::{admit, check_uid};
-use crate::write::depth::{DEEPEST, is_deeper_than};
-use crate::write::operation::{Target, WriteOptions};
+use crate::write::operation::WriteOptions;
 
 /// How many operations a JSON patch may have.
 const OPERATIONS: usize = 10_000;
