@@ -145,14 +145,15 @@ fn faults(perturbation: Perturbation, random: &mut Random) -> Faults {
                 Requests::watches().rate(0.5),
                 Fault::reset_after(random.millis(20_000)),
             ),
-        Perturbation::Unobserved => Faults::seeded(random.number())
-            .on(
-                Requests::watches().rate(0.8),
-                random
-                    .choose(&[Fault::status(503), Fault::hang(), Fault::gone()])
-                    .clone(),
-            )
-            .on(Requests::lists().rate(0.3), Fault::delay(random.millis(10_000))),
+        // Without versions that expire. What an outage ends with a new list for may have come and gone within it: a
+        // Secret that is written and deleted leaves no trace that would bring its owner back. Seed 2011 shows that
+        // with `Fault::gone()` here and `compact` below.
+        Perturbation::Unobserved => {
+            let outage = [Fault::status(503), Fault::hang(), Fault::reset()];
+            Faults::seeded(random.number())
+                .on(Requests::watches().rate(0.8), random.choose(&outage).clone())
+                .on(Requests::lists().rate(0.3), Fault::delay(random.millis(10_000)))
+        }
         Perturbation::Intermediate => {
             let nth = 1 + random.below(4);
             Faults::seeded(random.number())
@@ -168,12 +169,7 @@ fn faults(perturbation: Perturbation, random: &mut Random) -> Faults {
 fn disturb(perturbation: Perturbation, server: &Server, random: &mut Random) {
     match perturbation {
         Perturbation::Faults if random.percent(25) => world::disturb(server, random),
-        Perturbation::Unobserved if random.percent(50) => {
-            server.disconnect_watches();
-            if random.percent(50) {
-                server.compact();
-            }
-        }
+        Perturbation::Unobserved if random.percent(50) => server.disconnect_watches(),
         Perturbation::Stale if random.percent(20) => server.restart(),
         _ => {}
     }
