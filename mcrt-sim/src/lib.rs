@@ -8,8 +8,9 @@
 //!
 //! A [`Server`] behaves like a Kubernetes API server as far as controllers can see: versions and the event
 //! log, watches with both forms of 410, server-side apply with owners, finalizers, garbage collection. It
-//! has no task and no socket of its own, so a thousand idle ones cost next to nothing and tests run under
-//! paused time. A [`Fleet`] is a host and members that join and leave. [`Faults`] is a plan of what goes wrong, built
+//! has no socket and, while it is idle, no task of its own, so a thousand idle ones cost next to nothing and tests run
+//! under paused time: what a cluster's controllers do (collect garbage, end namespaces) is done by a task that starts
+//! with the write that gives rise to it and ends with its work, in the same order in every run. A [`Fleet`] is a host and members that join and leave. [`Faults`] is a plan of what goes wrong, built
 //! on a hook that returns a [`Verdict`].
 //!
 //! ```
@@ -32,6 +33,7 @@
 
 mod access;
 mod api;
+mod crd;
 mod direct;
 mod door;
 mod faults;

@@ -19,7 +19,8 @@ use parking_lot::{Mutex, MutexGuard};
 
 /// An API server in memory. Clones share it; it lives as long as any clone, service or open watch.
 ///
-/// It has no task of its own: every request is worked on by whoever sends it.
+/// While it is idle it has no task of its own: every request is worked on by whoever sends it. What follows from a
+/// request (garbage collection, the end of namespaces) is left to a task of the runtime that lives until that is done.
 #[derive(Clone)]
 pub struct Server(pub(crate) Arc<Inner>);
 

@@ -133,15 +133,16 @@ fn every_namespace_has_the_root_ca_and_takes_its_content_along() {
 }
 
 fn crd() -> Value {
+    let any = json!({"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}});
     json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
         "metadata": {"name": "apps.mcrt.dev"},
         "spec": {
             "group": "mcrt.dev", "scope": "Namespaced", "names": {"kind": "App", "plural": "apps"},
             "versions": [
-                {"name": "v1", "served": true, "storage": true, "subresources": {"status": {}}},
-                {"name": "v1alpha1", "served": true, "storage": false},
-                {"name": "v0", "served": false, "storage": false},
+                {"name": "v1", "served": true, "storage": true, "schema": any, "subresources": {"status": {}}},
+                {"name": "v1alpha1", "served": true, "storage": false, "schema": any},
+                {"name": "v0", "served": false, "storage": false, "schema": any},
             ],
         },
     })

@@ -273,7 +273,7 @@ async fn an_object_that_stops_matching_is_deleted_for_the_selector() {
                 assert_eq!(object.labels()["team"], "b", "the last state that matched");
                 format!("-{}", object.name_any())
             }
-            other => format!("{other:?}"),
+            other @ WatchEvent::Error(_) => format!("{other:?}"),
         });
     }
     assert_eq!(kinds, ["+one", "~one", "-one", "+two"]);

@@ -53,6 +53,25 @@ impl Cause {
         Self::new("FieldValueTooLong", field, message)
     }
 
+    /// Any reason and message.
+    pub(crate) fn of(reason: &'static str, field: &str, message: String) -> Self {
+        Self::new(reason, field, message)
+    }
+
+    /// Puts a field in front of the cause's own.
+    pub(crate) fn put_under(&mut self, field: &str) {
+        if self.field.is_empty() {
+            field.clone_into(&mut self.field);
+        } else if self.field != "<nil>" {
+            self.field = format!("{field}.{}", self.field);
+        }
+    }
+
+    /// As a list of causes is sorted by.
+    pub(crate) fn text(&self) -> String {
+        format!("{}: {}", self.field, self.message)
+    }
+
     fn new(reason: &'static str, field: &str, message: String) -> Self {
         Self {
             reason,

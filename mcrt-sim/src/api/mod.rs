@@ -8,6 +8,7 @@ pub(crate) mod discovery;
 pub(crate) mod names;
 pub(crate) mod openapi;
 pub(crate) mod options;
+pub(crate) mod path;
 pub(crate) mod request;
 pub(crate) mod status;
 pub(crate) mod table;

@@ -44,6 +44,8 @@ pub(crate) fn write_options(info: &RequestInfo) -> Result<WriteOptions, Status> 
     Ok(WriteOptions {
         dry_run: !dry_run.is_empty(),
         status: info.subresource() == Some("status"),
+        patch: info.verb() == Verb::Patch,
+        strict: validation == "Strict",
         ..WriteOptions::by(info.manager())
     })
 }

@@ -1,6 +1,5 @@
 //! What a request asks for, read from its method, path, query and headers.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -8,6 +7,7 @@ use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, USER_AGENT};
 use http::{HeaderMap, Method, request::Parts};
 
 use crate::api::accept::Form;
+use crate::api::path;
 
 /// What a request does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -88,50 +88,25 @@ impl RequestInfo {
         info
     }
 
-    /// Splits a resource path into its parts; leaves the verb `Raw` if it is none.
+    /// Takes the path apart; leaves the verb `Raw` if it is about no resource.
     fn read_path(&mut self) {
-        let path = self.path.clone();
-        let mut segments: Vec<_> = path
-            .split('/')
-            .filter(|segment| !segment.is_empty())
-            .map(decode)
-            .collect();
-        let rest = match segments.first().map(|first| &**first) {
-            Some("api") if segments.len() > 2 => {
-                self.version = segments[1].to_string();
-                segments.split_off(2)
-            }
-            Some("apis") if segments.len() > 3 => {
-                self.group = segments[1].to_string();
-                self.version = segments[2].to_string();
-                segments.split_off(3)
-            }
-            _ => return,
+        let Some(parts) = path::read(&self.path) else {
+            return;
         };
-        let mut rest: Vec<_> = rest.iter().map(|segment| &**segment).collect();
-        // The old form of a watch says so in the path.
-        let watch = rest.first() == Some(&"watch") && rest.len() > 1;
-        if watch {
-            rest.remove(0);
-        }
-        if let ["namespaces", namespace, plural, ..] = rest.as_slice()
-            && !(self.group.is_empty() && matches!(*plural, "status" | "finalize"))
-        {
-            self.namespace = Some((*namespace).to_owned());
-            rest.drain(..2);
-        }
-        let mut rest = rest.into_iter().map(str::to_owned);
-        self.plural = rest.next().unwrap_or_default();
-        self.name = rest.next();
-        self.subresource = rest.next();
-        if watch {
+        if parts.watch {
             self.query.push(("watch".to_owned(), "true".to_owned()));
-            if let Some(name) = self.name.take() {
-                self.query
-                    .push(("fieldSelector".to_owned(), format!("metadata.name={name}")));
-            }
         }
-        if rest.next().is_none() {
+        self.group = parts.group;
+        self.version = parts.version;
+        self.plural = parts.plural;
+        self.namespace = parts.namespace;
+        self.name = parts.name;
+        self.subresource = parts.subresource;
+        if let Some(name) = parts.watch.then(|| self.name.take()).flatten() {
+            self.query
+                .push(("fieldSelector".to_owned(), format!("metadata.name={name}")));
+        }
+        if parts.whole {
             self.verb = self.read_verb();
         }
     }
@@ -315,21 +290,6 @@ fn text(headers: &HeaderMap, name: http::HeaderName) -> &str {
         .get(name)
         .and_then(|value| value.to_str().ok())
         .unwrap_or_default()
-}
-
-/// Undoes percent-encoding in a path segment; `+` stands for itself there.
-fn decode(segment: &str) -> Cow<'_, str> {
-    if !segment.contains('%') {
-        return Cow::Borrowed(segment);
-    }
-    let escaped = segment
-        .replace('+', "%2B")
-        .replace('&', "%26")
-        .replace('=', "%3D");
-    let decoded = form_urlencoded::parse(escaped.as_bytes())
-        .next()
-        .map(|(name, _)| name.into_owned());
-    Cow::Owned(decoded.unwrap_or_default())
 }
 
 /// Tokens stay out of it, in whatever form a test prints a request.

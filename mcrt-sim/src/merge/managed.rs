@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use serde_json::{Map, Value, json};
 
@@ -187,24 +188,27 @@ impl<'a> Comparisons<'a> {
 
 /// Fields that are nobody's: the type, and what identifies the object or is written by the server.
 pub(crate) fn strip(fields: &FieldSet) -> FieldSet {
-    let mut strip = FieldSet::default();
-    let metadata = Elem::field("metadata");
-    strip.insert(&[Elem::field("apiVersion")]);
-    strip.insert(&[Elem::field("kind")]);
-    strip.insert(std::slice::from_ref(&metadata));
-    for name in [
-        "name",
-        "namespace",
-        "creationTimestamp",
-        "selfLink",
-        "uid",
-        "generation",
-        "managedFields",
-        "resourceVersion",
-    ] {
-        strip.insert(&[metadata.clone(), Elem::field(name)]);
-    }
-    fields.difference(&strip)
+    static NOBODYS: LazyLock<FieldSet> = LazyLock::new(|| {
+        let mut nobodys = FieldSet::default();
+        let metadata = Elem::field("metadata");
+        nobodys.insert(&[Elem::field("apiVersion")]);
+        nobodys.insert(&[Elem::field("kind")]);
+        nobodys.insert(std::slice::from_ref(&metadata));
+        for name in [
+            "name",
+            "namespace",
+            "creationTimestamp",
+            "selfLink",
+            "uid",
+            "generation",
+            "managedFields",
+            "resourceVersion",
+        ] {
+            nobodys.insert(&[metadata.clone(), Elem::field(name)]);
+        }
+        nobodys
+    });
+    fields.difference(&NOBODYS)
 }
 
 /// Gives the fields that an update has changed to its writer, and takes them from all others.

@@ -16,8 +16,10 @@ pub(crate) fn zero(ty: Cursor<'_>) -> Value {
 pub(crate) fn complete(ty: Cursor<'_>, value: &mut Value) {
     match value {
         Value::Object(fields) => {
-            let Some(map) = ty.as_map() else { return };
-            fields.retain(|name, field| !is_omitted(map, name, field));
+            let Some(map) = ty.as_map().filter(|_| !matches!(ty.ty(), Type::Any)) else {
+                return;
+            };
+            fields.retain(|name, field| map.field(name).is_some() && !is_omitted(map, name, field));
             for (name, field) in fields.iter_mut() {
                 match map.field(name) {
                     Some(ty) if field.is_null() => *field = empty(ty),

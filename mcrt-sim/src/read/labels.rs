@@ -43,7 +43,7 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Requirement>, String> {
         match tokens.peek() {
             Token::Word(_) | Token::Symbol("!") => {}
             Token::End => return Ok(requirements),
-            other => {
+            other @ Token::Symbol(_) => {
                 return Err(format!(
                     "found '{}', expected: !, identifier, or 'end of string'",
                     other.text()

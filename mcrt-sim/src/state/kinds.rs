@@ -5,6 +5,8 @@ use std::sync::{Arc, LazyLock};
 
 use serde_json::Value;
 
+use crate::crd::node::Node;
+use crate::crd::{Compiled, names};
 use crate::merge::types::{Cursor, Field, Map, Scalar, Type, TypeId, Types};
 use crate::state::builtin;
 
@@ -45,37 +47,37 @@ pub(crate) struct Version {
 #[derive(Clone, Debug)]
 pub(crate) enum Schema {
     Builtin(TypeId),
-    Custom(Arc<Types>, TypeId),
+    Custom(Arc<Compiled>),
 }
 
 impl Schema {
-    /// A custom resource that takes any field.
-    fn anything() -> Self {
-        static ANYTHING: LazyLock<Schema> = LazyLock::new(|| {
-            let mut types = Types::default();
-            let root = envelope(&mut types, HashMap::new());
-            let root = types.push(root);
-            Schema::Custom(Arc::new(types), root)
-        });
-        ANYTHING.clone()
+    /// What a defined kind says about its objects.
+    pub(crate) fn node(&self) -> Option<&Node> {
+        match self {
+            Self::Builtin(_) => None,
+            Self::Custom(compiled) => compiled.node.as_ref(),
+        }
     }
 
     pub(crate) fn cursor(&self) -> Cursor<'_> {
         match self {
             Self::Builtin(id) => builtin::cursor(*id),
-            Self::Custom(types, id) => types.cursor(*id),
+            Self::Custom(compiled) => compiled.cursor(),
         }
     }
 }
 
 /// The type of a custom resource: what all objects have, and these fields.
-pub(crate) fn envelope(types: &mut Types, mut fields: HashMap<Box<str>, Field>) -> Type {
+pub(crate) fn envelope(
+    types: &mut Types,
+    mut fields: HashMap<Box<str>, Field>,
+    rest: Option<TypeId>,
+) -> Type {
     let text = types.push(Type::Scalar(Scalar::Text));
     let metadata = types.push(Type::Builtin(builtin::metadata()));
     for (name, ty) in [("apiVersion", text), ("kind", text), ("metadata", metadata)] {
         fields.insert(name.into(), Field::of(ty));
     }
-    let rest = Some(types.push(Type::Any));
     Type::Map(Map {
         atomic: false,
         fields,
@@ -249,11 +251,18 @@ impl Registry {
             |known| (**known).clone(),
         );
         kind.namespaced = served.namespaced;
-        self.put(kind.with_version(&served.version, served.status_subresource, Schema::anything()));
+        self.put(kind.with_version(
+            &served.version,
+            served.status_subresource,
+            Schema::Custom(Compiled::anything()),
+        ));
     }
 
     /// Serves what a `CustomResourceDefinition` describes; a later description replaces an earlier one.
     pub(crate) fn serve_crd(&mut self, crd: &Value) -> Option<Arc<Kind>> {
+        if !names::is_established(crd) {
+            return None;
+        }
         let spec = &crd["spec"];
         let names = &spec["names"];
         let namespaced = spec["scope"] != "Cluster";
@@ -271,7 +280,8 @@ impl Registry {
         for version in spec["versions"].as_array()? {
             if version["served"] == true {
                 let status = version["subresources"]["status"].is_object();
-                kind = kind.with_version(version["name"].as_str()?, status, Schema::anything());
+                let schema = Schema::Custom(Compiled::of(version));
+                kind = kind.with_version(version["name"].as_str()?, status, schema);
                 if let Some(added) = kind.versions.last_mut() {
                     added.selectable = selectable_fields(version);
                 }

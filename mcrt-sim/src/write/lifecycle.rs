@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use crate::state::object::{Cleanup, FOREGROUND, ORPHAN, Object, meta_mut, now};
+use crate::state::object::{Cleanup, FOREGROUND, ORPHAN, Object, meta_mut};
 use crate::state::store::Store;
 use crate::state::work::Work;
 use crate::write::admit::is_held;
 use crate::write::delete::Propagation;
 use crate::write::operation::Target;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 const CRD_CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
 
@@ -107,22 +107,4 @@ fn drop_finalizer(value: &mut Value, finalizer: &str) {
             metadata.remove("finalizers");
         }
     }
-}
-
-/// The status of a CRD whose names are accepted and whose kinds are served.
-pub(crate) fn established(crd: &Value) -> Value {
-    let condition = |kind: &str, reason: &str, message: &str| json!({"type": kind, "status": "True", "reason": reason, "message": message, "lastTransitionTime": now()});
-    let versions = crd["spec"]["versions"].as_array().into_iter().flatten();
-    let stored: Vec<_> = versions
-        .filter(|one| one["storage"] == true)
-        .map(|one| one["name"].clone())
-        .collect();
-    json!({
-        "acceptedNames": crd["spec"]["names"],
-        "storedVersions": stored,
-        "conditions": [
-            condition("NamesAccepted", "NoConflicts", "no conflicts found"),
-            condition("Established", "InitialNamesAccepted", "the initial names have been accepted"),
-        ],
-    })
 }

@@ -1,6 +1,7 @@
 //! Creating, replacing and deleting, and what follows from it.
 
 pub(crate) mod admit;
+pub(crate) mod conform;
 pub(crate) mod defaults;
 pub(crate) mod delete;
 pub(crate) mod gc;

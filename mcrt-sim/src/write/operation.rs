@@ -5,11 +5,13 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::api::status::Status;
+use crate::crd::names;
 use crate::merge::managed::{self, Writer};
 use crate::state::kinds::{Kind, Version};
 use crate::state::object::{Object, ObjectKey, meta_mut};
 use crate::state::store::Store;
 use crate::write::admit;
+use crate::write::conform;
 use crate::write::prepare;
 use crate::write::validate;
 
@@ -44,6 +46,7 @@ impl Target {
 
 /// Who writes, to which part, and whether for real.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(crate) struct WriteOptions {
     pub(crate) manager: String,
     pub(crate) dry_run: bool,
@@ -51,6 +54,10 @@ pub(crate) struct WriteOptions {
     pub(crate) status: bool,
     /// Whether the value is the result of a server-side apply, which has recorded its owners already.
     pub(crate) apply: bool,
+    /// Whether the value is the result of a patch.
+    pub(crate) patch: bool,
+    /// Whether fields that the schema does not know are refused.
+    pub(crate) strict: bool,
 }
 
 impl WriteOptions {
@@ -60,6 +67,8 @@ impl WriteOptions {
             dry_run: false,
             status: false,
             apply: false,
+            patch: false,
+            strict: false,
         }
     }
 
@@ -79,6 +88,7 @@ impl Store {
         mut value: Value,
         options: &WriteOptions,
     ) -> Result<Arc<Object>, Status> {
+        conform::check_fields(target, &value, options)?;
         let name = admit::choose_name(&mut value);
         let namespace = value["metadata"]["namespace"]
             .as_str()
@@ -107,10 +117,14 @@ impl Store {
             });
         }
         prepare::prepare_new(target, &mut value);
+        conform::check(target, None, &value, false)?;
         if !options.apply {
             managed::record_update(None, &mut value, &options.writer(target));
         }
         prepare::complete_new(target, &mut value);
+        if target.kind.is_crd() {
+            names::settle(&self.registry, &mut value);
+        }
         if options.dry_run {
             return Ok(Arc::new(Object::freeze(value, 0)));
         }
@@ -153,11 +167,16 @@ impl Store {
         mut value: Value,
         options: &WriteOptions,
     ) -> Result<Arc<Object>, Status> {
+        conform::check_fields(target, &value, options)?;
         admit::check_preconditions(target, old, &value)?;
         let before = target.thaw(old);
         prepare::keep_server_fields(target, &before, &mut value, options);
         prepare::normalise(target, &mut value);
         validate::check_change(target, &before, &value)?;
+        conform::check(target, Some(&before), &value, options.status)?;
+        if target.kind.is_crd() && !options.status {
+            names::settle(&self.registry, &mut value);
+        }
         if !options.apply {
             managed::record_update(Some(&before), &mut value, &options.writer(target));
         }

@@ -2,11 +2,11 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::crd::fill;
 use crate::merge::zero;
 use crate::state::builtin;
 use crate::state::object::{field_mut, meta_mut, new_uid, now, object_mut};
 use crate::write::defaults;
-use crate::write::lifecycle;
 use crate::write::namespace;
 use crate::write::operation::{Target, WriteOptions};
 use crate::write::secret;
@@ -41,9 +41,6 @@ pub(crate) fn complete_new(target: &Target, value: &mut Value) {
         object_mut(value).insert("status".into(), json!({"phase": "Active"}));
     } else if &*target.kind.id == "pods" {
         defaults::pod_status(value);
-    } else if target.kind.is_crd() {
-        let status = lifecycle::established(value);
-        object_mut(value).insert("status".into(), status);
     }
 }
 
@@ -74,6 +71,8 @@ pub(crate) fn normalise(target: &Target, value: &mut Value) {
         zero::complete(target.version.schema.cursor(), value);
         defaults::fill(target, value);
         zero::complete(target.version.schema.cursor(), value);
+    } else if let Some(node) = target.version.schema.node() {
+        fill::fill(node, value);
     }
 }
 

@@ -40,8 +40,8 @@ const RULES: &str = "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews";
 
 /// Makes a role in the namespace.
 async fn role(bed: &Bed, name: &str, rules: Value) {
-    let roles = format!("{RBAC}/v1/roles");
-    bed.create(&roles, json!({"metadata": {"name": name}, "rules": rules}))
+    let resource = format!("{RBAC}/v1/roles");
+    bed.create(&resource, json!({"metadata": {"name": name}, "rules": rules}))
         .await;
 }
 

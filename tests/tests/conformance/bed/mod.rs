@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 pub(crate) use self::{
     answer::Answer,
     ask::{APPLY, Ask, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH},
-    definition::Definition,
+    definition::{DEFINITIONS, Definition},
     objects::{config_map, deployment, pod, secret},
     stream::Watch,
 };
