@@ -188,7 +188,8 @@ async fn an_apply_of_a_workload_merges_its_lists_by_their_keys() {
     assert_eq!(containers[0]["image"], "example.com/two:2");
     assert_line(&site.run("get deploy").await, &["web", "0/1"]);
     site.run("set image deployment/web two=example.com/two:3").await;
-    assert_line(&site.run("get deploy -o wide").await, &["web", "0/1", "0", "0"]);
+    site.run("scale deployment web --replicas=3").await;
+    assert_line(&site.run("get deploy -o wide").await, &["web", "0/3", "0", "0"]);
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! Paths that are not about objects: health, version, and what is served.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use http::HeaderValue;
 use serde_json::{Value, json};
@@ -11,6 +12,8 @@ use crate::api::request::RequestInfo;
 use crate::api::status::Status;
 use crate::server::Inner;
 use crate::state::kinds::{Kind, Registry, Version};
+use crate::write::operation::Target;
+use crate::write::scale::Scale;
 
 const VERBS: [&str; 8] = [
     "create",
@@ -64,7 +67,7 @@ fn find(server: &Inner, segments: &[&str]) -> Option<Value> {
         [] | [""] => Some(json!({"paths": paths(&registry)})),
         ["version"] => Some(version(&server.git_version())),
         ["api"] => Some(json!({"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []})),
-        ["api", version] => resources(&registry, "", version),
+        ["api", version] => resources(server, &registry, "", version),
         ["apis"] => {
             let groups: Vec<_> = groups(&registry)
                 .iter()
@@ -78,7 +81,7 @@ fn find(server: &Inner, segments: &[&str]) -> Option<Value> {
             value["apiVersion"] = "v1".into();
             value
         }),
-        ["apis", group, version] => resources(&registry, group, version),
+        ["apis", group, version] => resources(server, &registry, group, version),
         _ => None,
     }
 }
@@ -182,9 +185,9 @@ fn served<'a>(
     registry: &'a Registry,
     group: &'a str,
     version: &'a str,
-) -> impl Iterator<Item = (&'a Kind, &'a Version)> {
+) -> impl Iterator<Item = (&'a Arc<Kind>, &'a Version)> {
     let kinds = registry.iter().filter(move |kind| kind.group == group);
-    kinds.filter_map(move |kind| Some((&**kind, kind.version(version)?)))
+    kinds.filter_map(move |kind| Some((kind, kind.version(version)?)))
 }
 
 fn verbs(kind: &Kind) -> Vec<&'static str> {
@@ -192,23 +195,29 @@ fn verbs(kind: &Kind) -> Vec<&'static str> {
     VERBS.into_iter().filter(fits).collect()
 }
 
-fn resources(registry: &Registry, group: &str, version: &str) -> Option<Value> {
+fn resources(server: &Inner, registry: &Registry, group: &str, version: &str) -> Option<Value> {
     let api_version = served(registry, group, version).next()?.1.api_version.clone();
     let resources: Vec<_> = served(registry, group, version)
-        .flat_map(|(kind, version)| resource(kind, version))
+        .flat_map(|(kind, version)| resource(server, kind, version))
         .collect();
     Some(json!({
         "kind": "APIResourceList", "apiVersion": "v1", "groupVersion": api_version, "resources": resources,
     }))
 }
 
-fn resource(kind: &Kind, version: &Version) -> Vec<Value> {
+fn resource(server: &Inner, kind: &Arc<Kind>, version: &Version) -> Vec<Value> {
     let mut resource = json!({
         "name": kind.plural, "singularName": kind.singular, "namespaced": kind.namespaced,
         "kind": kind.kind, "verbs": verbs(kind),
     });
     add_names(&mut resource, kind);
     let mut resources = vec![resource];
+    if is_scaled(server, kind, version) {
+        resources.push(json!({
+            "name": format!("{}/scale", kind.plural), "singularName": "", "namespaced": kind.namespaced,
+            "group": "autoscaling", "version": "v1", "kind": "Scale", "verbs": STATUS_VERBS,
+        }));
+    }
     if version.status {
         resources.push(json!({
             "name": format!("{}/status", kind.plural), "singularName": "", "namespaced": kind.namespaced,
@@ -216,6 +225,14 @@ fn resource(kind: &Kind, version: &Version) -> Vec<Value> {
         }));
     }
     resources
+}
+
+fn is_scaled(server: &Inner, kind: &Arc<Kind>, version: &Version) -> bool {
+    let target = Target {
+        kind: Arc::clone(kind),
+        version: version.clone(),
+    };
+    Scale::of(&server.store(), &target).is_some()
 }
 
 fn add_names(resource: &mut Value, kind: &Kind) {
@@ -234,7 +251,7 @@ fn aggregate(server: &Inner, core: bool) -> Value {
     let registry = server.store().registry.clone();
     let version = |group: &str, version: &str| {
         let resources: Vec<_> = served(&registry, group, version)
-            .map(|(kind, version)| aggregated_resource(kind, version))
+            .map(|(kind, version)| aggregated_resource(server, kind, version))
             .collect();
         json!({"version": version, "resources": resources, "freshness": "Current"})
     };
@@ -253,16 +270,23 @@ fn aggregate(server: &Inner, core: bool) -> Value {
     })
 }
 
-fn aggregated_resource(kind: &Kind, version: &Version) -> Value {
+fn aggregated_resource(server: &Inner, kind: &Arc<Kind>, version: &Version) -> Value {
     let response = json!({"group": kind.group, "version": version.name, "kind": kind.kind});
     let mut resource = json!({
         "resource": kind.plural, "responseKind": response, "singularResource": kind.singular,
         "scope": if kind.namespaced { "Namespaced" } else { "Cluster" }, "verbs": verbs(kind),
     });
     add_names(&mut resource, kind);
+    let mut subresources = Vec::new();
+    if is_scaled(server, kind, version) {
+        let scale = json!({"group": "autoscaling", "version": "v1", "kind": "Scale"});
+        subresources.push(json!({"subresource": "scale", "responseKind": scale, "verbs": STATUS_VERBS}));
+    }
     if version.status {
-        let status = json!({"subresource": "status", "responseKind": response, "verbs": STATUS_VERBS});
-        resource["subresources"] = json!([status]);
+        subresources.push(json!({"subresource": "status", "responseKind": response, "verbs": STATUS_VERBS}));
+    }
+    if !subresources.is_empty() {
+        resource["subresources"] = subresources.into();
     }
     resource
 }

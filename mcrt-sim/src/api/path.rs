@@ -25,12 +25,12 @@ pub(crate) fn read(path: &str) -> Option<Parts> {
     let mut parts = Parts::default();
     match *segments.as_slice() {
         ["api", version, _, ..] => {
-            parts.version = version.to_owned();
+            version.clone_into(&mut parts.version);
             segments.drain(..2);
         }
         ["apis", group, version, _, ..] => {
-            parts.group = group.to_owned();
-            parts.version = version.to_owned();
+            group.clone_into(&mut parts.group);
+            version.clone_into(&mut parts.version);
             segments.drain(..3);
         }
         _ => return None,

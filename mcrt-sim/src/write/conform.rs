@@ -5,12 +5,19 @@ use serde_json::Value;
 use crate::api::cause::Cause;
 use crate::api::status::Status;
 use crate::crd::{check as rules, definition, fill};
-use crate::merge::types::{Cursor, Type};
+use crate::merge::types::{Cursor, Scalar, Type};
 use crate::write::operation::{Target, WriteOptions};
 
-/// Refuses fields that the schema does not know, for clients that ask for it; all others lose them in silence.
+/// Refuses values of other types than a built-in kind has, and fields that the schema does not know for clients
+/// that ask for it; all others lose them in silence.
 pub(crate) fn check_fields(target: &Target, value: &Value, options: &WriteOptions) -> Result<(), Status> {
-    if !options.strict || options.apply {
+    if options.apply {
+        return Ok(());
+    }
+    if let Some(why) = misfit_of(target, value) {
+        return Err(refuse(target, options, &why));
+    }
+    if !options.strict {
         return Ok(());
     }
     let unknown = unknown(target, value);
@@ -22,19 +29,61 @@ pub(crate) fn check_fields(target: &Target, value: &Value, options: &WriteOption
         .map(|field| format!("unknown field {field:?}"))
         .collect();
     let why = format!("strict decoding error: {}", fields.join(", "));
+    Err(refuse(target, options, &why))
+}
+
+/// What a body is refused with that cannot be decoded.
+fn refuse(target: &Target, options: &WriteOptions, why: &str) -> Status {
     if options.patch {
         // A real server quotes the whole object here, which may be a secret.
-        let cause = Cause::invalid("patch", "{...}", &why);
-        return Err(Status::invalid_fields("", "", "", &[cause]));
+        return Status::invalid_fields("", "", "", &[Cause::invalid("patch", "{...}", why)]);
     }
     let (kind, version) = (&target.kind.kind, &target.version.name);
-    let version = if target.kind.builtin {
-        &target.version.api_version
-    } else {
-        version
-    };
     let message = format!("{kind} in version {version:?} cannot be handled as a {kind}: {why}");
-    Err(Status::bad_request(message))
+    Status::bad_request(message)
+}
+
+fn misfit_of(target: &Target, value: &Value) -> Option<String> {
+    let ty = target.kind.builtin.then(|| target.version.schema.cursor())?;
+    misfit(ty, value, &target.kind.kind)
+}
+
+/// The first value whose type is not that of its place.
+fn misfit(ty: Cursor<'_>, value: &Value, at: &str) -> Option<String> {
+    let (fits, wanted) = match (ty.ty(), value) {
+        (_, Value::Null) | (Type::Any | Type::Opaque, _) => return None,
+        (Type::Map(_), Value::Object(fields)) => {
+            let map = ty.as_map()?;
+            return fields
+                .iter()
+                .find_map(|(name, field)| misfit(map.field(name)?, field, &format!("{at}.{name}")));
+        }
+        (Type::List(_), Value::Array(items)) => {
+            let list = ty.as_list()?;
+            return items.iter().find_map(|item| misfit(list.item, item, at));
+        }
+        (Type::Scalar(scalar), _) => match scalar {
+            Scalar::Text | Scalar::Time | Scalar::Base64 => (value.is_string(), "string"),
+            Scalar::Integer => (value.is_i64() || value.is_u64() || is_whole(value), "int"),
+            Scalar::Number => (value.is_number(), "float64"),
+            Scalar::Bool => (value.is_boolean(), "bool"),
+            Scalar::Any => (value.is_string() || value.is_number(), "string"),
+        },
+        (Type::Map(_), _) => (false, "object"),
+        _ => (false, "array"),
+    };
+    let given = match value {
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        _ => "object",
+    };
+    (!fits).then(|| format!("json: cannot unmarshal {given} into Go struct field {at} of type {wanted}"))
+}
+
+fn is_whole(value: &Value) -> bool {
+    value.as_f64().is_some_and(|number| number.fract() == 0.0)
 }
 
 fn unknown(target: &Target, value: &Value) -> Vec<String> {

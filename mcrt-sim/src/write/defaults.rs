@@ -103,8 +103,8 @@ fn workload(plural: &str, value: &mut Value) {
                 "suspend": false,
             });
             or(spec, &defaults);
-            let template = &mut spec["jobTemplate"]["spec"]["template"];
-            if template.is_object() {
+            let template = spec.pointer_mut("/jobTemplate/spec/template");
+            if let Some(template) = template.filter(|template| template.is_object()) {
                 pod_spec(field_mut(template, "spec"));
             }
             return;
@@ -169,10 +169,8 @@ fn container(container: &mut Value) {
         }
     }
     for env in items(container, "env") {
-        if let Some(reference) = env["valueFrom"]
-            .get_mut("fieldRef")
-            .filter(|reference| reference.is_object())
-        {
+        let reference = env.pointer_mut("/valueFrom/fieldRef");
+        if let Some(reference) = reference.filter(|reference| reference.is_object()) {
             or(reference, &json!({"apiVersion": "v1"}));
         }
     }

@@ -234,6 +234,8 @@ async fn aggregated_discovery_tells_scope_names_and_verbs(bed: &Bed) {
     let groups = bed.get("/apis").accept(AGGREGATED).await.expect(200);
     let apps = find(&groups["items"], "/metadata/name", "apps");
     let deployments = find(&apps["versions"][0]["resources"], "/resource", "deployments");
+    let scale = find(&deployments["subresources"], "/subresource", "scale");
+    assert_eq!(scale["responseKind"]["kind"], "Scale");
     assert_eq!(deployments["categories"], json!(["all"]));
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::bed::{Answer, Bed, Definition, MERGE_PATCH, config_map};
+use crate::bed::{Answer, Bed, Definition, MERGE_PATCH, config_map, deployment};
 
 behaviours![
     defaults_are_filled_in_where_their_parent_is,
@@ -26,6 +26,7 @@ behaviours![
     strict_validation_names_the_unknown_fields,
     strict_validation_of_a_built_in_kind_names_the_unknown_fields,
     unknown_fields_of_a_built_in_kind_are_dropped,
+    a_built_in_kind_takes_only_values_of_its_types,
     applies_merge_by_the_schema_of_the_kind,
     an_apply_of_a_field_that_the_schema_does_not_know_is_refused,
     a_removed_field_gets_its_default_back,
@@ -470,6 +471,34 @@ async fn unknown_fields_of_a_built_in_kind_are_dropped(bed: &Bed) {
     let created = bed.create("configmaps", object).await;
     assert_eq!(created.get("spec"), None);
     assert_eq!(created["metadata"].get("colour"), None);
+}
+
+async fn a_built_in_kind_takes_only_values_of_its_types(bed: &Bed) {
+    for (pointer, wrong) in [
+        ("/spec/replicas", json!("three")),
+        ("/spec/replicas", json!(1.5)),
+        ("/spec", json!(3)),
+        ("/spec/template/spec/containers", json!({})),
+        ("/spec/template/spec/containers/0", json!("main")),
+        ("/spec/template/spec/containers/0/image", json!(["main"])),
+    ] {
+        let mut object = deployment("web");
+        *object.pointer_mut(pointer).unwrap() = wrong;
+        let answer = bed.post(bed.collection("apps/v1/deployments"), object).await;
+        let status = answer.refused(400, "BadRequest");
+        let message = status["message"].as_str().unwrap();
+        assert!(
+            message.contains("cannot be handled as a Deployment: json: cannot unmarshal"),
+            "{message}"
+        );
+    }
+    bed.create("apps/v1/deployments", deployment("web")).await;
+    let change = json!({"spec": {"replicas": "three"}});
+    let answer = bed
+        .patch(bed.object("apps/v1/deployments", "web"), MERGE_PATCH, change)
+        .await;
+    let status = answer.refused(422, "Invalid");
+    assert_eq!(status["details"]["causes"][0]["field"], "patch");
 }
 
 async fn applies_merge_by_the_schema_of_the_kind(bed: &Bed) {
