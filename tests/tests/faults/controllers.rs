@@ -145,14 +145,12 @@ fn faults(perturbation: Perturbation, random: &mut Random) -> Faults {
                 Requests::watches().rate(0.5),
                 Fault::reset_after(random.millis(20_000)),
             ),
-        Perturbation::Unobserved => Faults::seeded(random.number())
-            .on(
-                Requests::watches().rate(0.8),
-                random
-                    .choose(&[Fault::status(503), Fault::hang(), Fault::gone()])
-                    .clone(),
-            )
-            .on(Requests::lists().rate(0.3), Fault::delay(random.millis(10_000))),
+        Perturbation::Unobserved => {
+            let outage = [Fault::status(503), Fault::hang(), Fault::reset(), Fault::gone()];
+            Faults::seeded(random.number())
+                .on(Requests::watches().rate(0.8), random.choose(&outage).clone())
+                .on(Requests::lists().rate(0.3), Fault::delay(random.millis(10_000)))
+        }
         Perturbation::Intermediate => {
             let nth = 1 + random.below(4);
             Faults::seeded(random.number())
