@@ -188,7 +188,7 @@ fn write_rates(object: fn(&str) -> Value) -> [f64; 2] {
     for object in objects {
         server.create(object).unwrap();
     }
-    let created = rate(WRITES, spent() - start);
+    let created = rate(WRITES, spent().saturating_sub(start));
     let objects: Vec<_> = (0..WRITES)
         .map(|number| {
             let mut object = object(&name(number));
@@ -200,7 +200,7 @@ fn write_rates(object: fn(&str) -> Value) -> [f64; 2] {
     for object in objects {
         server.replace(object).unwrap();
     }
-    [created, rate(WRITES, spent() - start)]
+    [created, rate(WRITES, spent().saturating_sub(start))]
 }
 
 /// How long this thread has been at work: on a core where the system says so, else by the clock.
