@@ -33,8 +33,7 @@ impl Server {
             rule: Arc::new(Mutex::new(Arc::new(|_| Verdict::Pass))),
         };
         for name in ["x", "y", "z"] {
-            let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
-            server.sim.create(namespace).unwrap();
+            server.add_namespace(name);
         }
         let (calls, rule) = (Arc::clone(&server.calls), Arc::clone(&server.rule));
         server.sim.hook(move |call| {
@@ -56,6 +55,12 @@ impl Server {
 
     pub(super) fn client(&self) -> kube::Client {
         kube::Client::new(self.sim.service(), "default")
+    }
+
+    /// Creates a namespace: a change that no watch of a test is about.
+    pub(super) fn add_namespace(&self, name: &str) {
+        let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+        self.sim.create(namespace).unwrap();
     }
 
     /// Creates or changes an object; the value is in its data and in its label `team`.
