@@ -61,6 +61,15 @@ struct Metadata<'a> {
     managed_fields: Option<&'a RawValue>,
 }
 
+impl<'a> Metadata<'a> {
+    fn of(object: &'a RawValue) -> Result<Self, String> {
+        match parse::<Envelope<'_>>(object.get())?.metadata {
+            Some(metadata) => parse(metadata.get()),
+            None => Ok(Self::default()),
+        }
+    }
+}
+
 /// A string, borrowed from the text where it has no escapes.
 #[derive(Deserialize)]
 struct Word<'a>(#[serde(borrow)] Cow<'a, str>);
@@ -71,12 +80,8 @@ impl Packed {
     /// # Errors
     /// The text is no JSON object with metadata, or is larger than 4 GiB; none of it is in the error.
     pub(super) fn of(object: &RawValue) -> Result<Self, String> {
-        let text = object.get();
-        let metadata = match parse::<Envelope<'_>>(text)?.metadata {
-            Some(metadata) => parse::<Metadata<'_>>(metadata.get())?,
-            None => Metadata::default(),
-        };
-        let mut draft = Draft::new(text, metadata.managed_fields);
+        let metadata = Metadata::of(object)?;
+        let mut draft = Draft::new(object.get(), metadata.managed_fields);
         Ok(Self {
             object_ends: draft.object()?.len,
             name: draft.span(metadata.name.as_ref())?.unwrap_or(Span::EMPTY),
@@ -111,6 +116,15 @@ impl Packed {
     fn word(&self, span: Span) -> &str {
         &self.text[span.start as usize..][..span.len as usize]
     }
+}
+
+/// Decodes an object that is not to be packed, without its managed fields.
+///
+/// # Errors
+/// As those of packing and decoding.
+pub(super) fn decode<K: DeserializeOwned>(object: &RawValue) -> Result<K, String> {
+    let metadata = Metadata::of(object)?;
+    parse(&Draft::new(object.get(), metadata.managed_fields).text)
 }
 
 fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, String> {
