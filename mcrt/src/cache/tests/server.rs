@@ -33,7 +33,8 @@ impl Server {
             rule: Arc::new(Mutex::new(Arc::new(|_| Verdict::Pass))),
         };
         for name in ["x", "y", "z"] {
-            server.add_namespace(name);
+            let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+            server.sim.create(namespace).unwrap();
         }
         let (calls, rule) = (Arc::clone(&server.calls), Arc::clone(&server.rule));
         server.sim.hook(move |call| {
@@ -55,12 +56,6 @@ impl Server {
 
     pub(super) fn client(&self) -> kube::Client {
         kube::Client::new(self.sim.service(), "default")
-    }
-
-    /// Creates a namespace: a change that no watch of a test is about.
-    pub(super) fn add_namespace(&self, name: &str) {
-        let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
-        self.sim.create(namespace).unwrap();
     }
 
     /// Creates or changes an object; the value is in its data and in its label `team`.
@@ -86,6 +81,13 @@ impl Server {
             }},
         });
         self.sim.apply("kubectl", object).unwrap();
+    }
+
+    /// A write of another kind: the server's version moves on, and bookmarks tell of that.
+    pub(super) fn change_elsewhere(&self) {
+        let namespace =
+            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"generateName": "else"}});
+        self.sim.create(namespace).unwrap();
     }
 
     pub(super) fn delete(&self, key: &str) {
