@@ -151,7 +151,7 @@ fn find_target(store: &Store, api_version: &str, kind: &str) -> Result<Target, S
     })?;
     Ok(Target {
         kind: Arc::clone(kind),
-        version: version.clone(),
+        version: Arc::clone(version),
     })
 }
 

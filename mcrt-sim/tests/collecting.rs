@@ -125,3 +125,20 @@ fn the_root_certificate_comes_back() {
         .unwrap();
     assert!(root["data"]["ca.crt"].is_string());
 }
+
+#[tokio::test]
+async fn the_task_that_collects_ends_with_its_server() {
+    let server = Server::new("one");
+    let owner = server.create(config_map_json("owner", &json!({}))).unwrap();
+    for index in 0..1000 {
+        server.create(owned(&format!("child-{index}"), &owner)).unwrap();
+    }
+    let api = config_maps(&server);
+    let alive = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
+    let before = alive();
+    api.delete("owner", &DeleteParams::default()).await.unwrap();
+    assert!(alive() > before);
+    assert!(names(&server).len() > 900);
+    drop((server, api));
+    eventually(alive, |alive| *alive == 0).await;
+}

@@ -221,3 +221,28 @@ fn long_sets_are_applied_in_one_go() {
     server.apply("other", widget(json!(others))).unwrap();
     is_stored(&server, &json!(others));
 }
+
+#[test]
+fn conflicts_over_thousands_of_fields_are_told() {
+    let server = Server::new("one");
+    let data = |value: &str| {
+        let fields = (0..4000).map(|index| (format!("key-{index}"), json!(value)));
+        let data: serde_json::Map<_, _> = fields.collect();
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "one"}, "data": data})
+    };
+    server.apply("one", data("a")).unwrap();
+    let refused = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap()
+        .block_on(send(
+            &server,
+            "PATCH",
+            "/api/v1/namespaces/default/configmaps/one?fieldManager=other",
+            "application/apply-patch+yaml",
+            &data("b"),
+        ));
+    assert_eq!(refused.0, 409);
+    assert_eq!(refused.1["details"]["causes"].as_array().unwrap().len(), 4000);
+    server.apply("other", data("b")).unwrap();
+}

@@ -129,7 +129,7 @@ fn find_target(server: &Inner, info: &RequestInfo) -> Result<Target, Option<Stat
     };
     let target = Target {
         kind: Arc::clone(kind),
-        version: version.clone(),
+        version: Arc::clone(version),
     };
     let status = match info.subresource() {
         None => false,

@@ -166,7 +166,7 @@ fn served<'a>(
     registry: &'a Registry,
     group: &'a str,
     version: &'a str,
-) -> impl Iterator<Item = (&'a Arc<Kind>, &'a Version)> {
+) -> impl Iterator<Item = (&'a Arc<Kind>, &'a Arc<Version>)> {
     let kinds = registry.iter().filter(move |kind| kind.group == group);
     kinds.filter_map(move |kind| Some((kind, kind.version(version)?)))
 }
@@ -186,7 +186,7 @@ fn resources(server: &Inner, registry: &Registry, group: &str, version: &str) ->
     }))
 }
 
-fn resource(server: &Inner, kind: &Arc<Kind>, version: &Version) -> Vec<Value> {
+fn resource(server: &Inner, kind: &Arc<Kind>, version: &Arc<Version>) -> Vec<Value> {
     let mut resource = json!({
         "name": kind.plural, "singularName": kind.singular, "namespaced": kind.namespaced,
         "kind": kind.kind, "verbs": verbs(kind),
@@ -208,10 +208,10 @@ fn resource(server: &Inner, kind: &Arc<Kind>, version: &Version) -> Vec<Value> {
     resources
 }
 
-fn is_scaled(server: &Inner, kind: &Arc<Kind>, version: &Version) -> bool {
+fn is_scaled(server: &Inner, kind: &Arc<Kind>, version: &Arc<Version>) -> bool {
     let target = Target {
         kind: Arc::clone(kind),
-        version: version.clone(),
+        version: Arc::clone(version),
     };
     Scale::of(&server.store(), &target).is_some()
 }
@@ -251,7 +251,7 @@ fn aggregate(server: &Inner, core: bool) -> Value {
     })
 }
 
-fn aggregated_resource(server: &Inner, kind: &Arc<Kind>, version: &Version) -> Value {
+fn aggregated_resource(server: &Inner, kind: &Arc<Kind>, version: &Arc<Version>) -> Value {
     let response = json!({"group": kind.group, "version": version.name, "kind": kind.kind});
     let mut resource = json!({
         "resource": kind.plural, "responseKind": response, "singularResource": kind.singular,

@@ -228,8 +228,8 @@ fn in_order(items: Vec<Value>, told: &[Value], server: &[Value], key: Option<&st
     let index = |order: &[Value], item: &Value| order.iter().position(|one| same(one, item, key));
     let (mut first, mut rest): (Vec<_>, Vec<_>) =
         items.into_iter().partition(|item| index(told, item).is_some());
-    first.sort_by_key(|item| index(told, item));
-    rest.sort_by_key(|item| index(server, item));
+    first.sort_by_cached_key(|item| index(told, item));
+    rest.sort_by_cached_key(|item| index(server, item));
     let mut merged = Vec::with_capacity(first.len() + rest.len());
     let (mut first, mut rest) = (first.into_iter().peekable(), rest.into_iter().peekable());
     while let (Some(told), Some(other)) = (first.peek(), rest.peek()) {

@@ -80,7 +80,7 @@ pub(crate) struct Kind {
     pub(crate) builtin: bool,
     /// Whether `metadata.generation` counts changes of the desired state.
     pub(crate) generation: bool,
-    pub(crate) versions: Vec<Version>,
+    pub(crate) versions: Vec<Arc<Version>>,
 }
 
 impl Kind {
@@ -100,7 +100,13 @@ impl Kind {
         }
     }
 
-    pub(super) fn with_version(mut self, version: &str, status: bool, schema: Schema) -> Self {
+    pub(super) fn with_version(
+        mut self,
+        version: &str,
+        status: bool,
+        schema: Schema,
+        selectable: Vec<String>,
+    ) -> Self {
         let api_version = if self.group.is_empty() {
             version.to_owned()
         } else {
@@ -108,23 +114,23 @@ impl Kind {
         };
         let prefix = format!("{{\"kind\":\"{}\",\"apiVersion\":\"{api_version}\",", self.kind);
         self.versions.retain(|known| known.name != version);
-        self.versions.push(Version {
+        self.versions.push(Arc::new(Version {
             name: version.to_owned(),
             status,
             api_version,
             prefix,
             schema,
-            selectable: Vec::new(),
-        });
+            selectable,
+        }));
         self
     }
 
-    pub(crate) fn version(&self, name: &str) -> Option<&Version> {
+    pub(crate) fn version(&self, name: &str) -> Option<&Arc<Version>> {
         self.versions.iter().find(|version| version.name == name)
     }
 
     /// The version in which managed fields name it.
-    pub(crate) fn by_api_version(&self, api_version: &str) -> Option<&Version> {
+    pub(crate) fn by_api_version(&self, api_version: &str) -> Option<&Arc<Version>> {
         self.versions
             .iter()
             .find(|version| version.api_version == api_version)

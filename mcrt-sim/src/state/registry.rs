@@ -22,7 +22,7 @@ impl Registry {
                         let status = row.subresources.contains(&"status");
                         let schema = Schema::Builtin(row.ty);
                         let mut kind = Kind::new(row.group, row.kind, row.plural, row.namespaced)
-                            .with_version(row.version, status, schema);
+                            .with_version(row.version, status, schema, Vec::new());
                         kind.builtin = true;
                         kind.generation = GENERATION.contains(&row.plural);
                         row.singular.clone_into(&mut kind.singular);
@@ -44,7 +44,7 @@ impl Registry {
     }
 
     /// The kind and its version for the type an object names.
-    pub(crate) fn by_type(&self, api_version: &str, kind: &str) -> Option<(&Arc<Kind>, &Version)> {
+    pub(crate) fn by_type(&self, api_version: &str, kind: &str) -> Option<(&Arc<Kind>, &Arc<Version>)> {
         self.0
             .values()
             .filter(|known| known.kind == kind)
@@ -82,6 +82,7 @@ impl Registry {
             &served.version,
             served.status_subresource,
             Schema::Custom(Compiled::anything()),
+            Vec::new(),
         ));
     }
 
@@ -108,10 +109,8 @@ impl Registry {
             if version["served"] == true {
                 let status = version["subresources"]["status"].is_object();
                 let schema = Schema::Custom(Compiled::of(version));
-                kind = kind.with_version(version["name"].as_str()?, status, schema);
-                if let Some(added) = kind.versions.last_mut() {
-                    added.selectable = selectable_fields(version);
-                }
+                let selectable = selectable_fields(version);
+                kind = kind.with_version(version["name"].as_str()?, status, schema, selectable);
             }
         }
         // A real server keeps the built-in groups to itself.

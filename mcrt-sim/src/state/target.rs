@@ -13,7 +13,7 @@ use crate::state::object::Object;
 #[derive(Clone)]
 pub(crate) struct Target {
     pub(crate) kind: Arc<Kind>,
-    pub(crate) version: Version,
+    pub(crate) version: Arc<Version>,
 }
 
 impl Target {

@@ -1,6 +1,7 @@
 //! Server-side apply: merging what a manager declares, owning it, and letting go of what it no longer says.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -16,7 +17,7 @@ use crate::state::object::{Object, ObjectKey, meta_mut, now, object_mut};
 use crate::state::store::Store;
 use crate::state::target::Target;
 use crate::write::admit::check_uid;
-use crate::write::conflicts::{Conflict, conflict_status};
+use crate::write::conflicts::{Conflict, conflict_status, display};
 use crate::write::operation::WriteOptions;
 
 /// The annotation in which `kubectl apply` on the client's side keeps what it applied last.
@@ -161,7 +162,8 @@ impl Apply<'_> {
                 return false;
             };
             let taken = entry.fields.intersection(&changed.written());
-            conflicts.extend(taken.paths().into_iter().map(|path| (path, entry.clone())));
+            let owner: Arc<str> = display(entry).into();
+            conflicts.extend(taken.paths().into_iter().map(|path| (path, Arc::clone(&owner))));
             entry.fields = entry.fields.difference(&taken).difference(&changed.removed);
             true
         });
@@ -237,18 +239,18 @@ fn unfit(config: &Value, target: &Target, why: &str) -> Status {
 }
 
 /// The fields of the last client-side apply that are still as it left them.
-fn last_applied(live: &Value, ty: Cursor<'_>, writer: &Writer<'_>) -> Vec<Path> {
+fn last_applied(live: &Value, ty: Cursor<'_>, writer: &Writer<'_>) -> BTreeSet<Path> {
     let annotation = live["metadata"]["annotations"][LAST_APPLIED].as_str();
     let config: Option<Value> = annotation.and_then(|text| serde_json::from_str(text).ok());
     let Some(config) = config.filter(|config| config["apiVersion"] == *writer.target.version.api_version)
     else {
-        return Vec::new();
+        return BTreeSet::new();
     };
     let differences = Comparison::of(ty, &config, live);
     let same = FieldSet::of(ty, &config)
         .difference(&differences.written())
         .difference(&differences.removed);
-    same.paths()
+    same.paths().into_iter().collect()
 }
 
 /// Keeps the annotation of a client-side apply in step where kubectl has turned to the server's.

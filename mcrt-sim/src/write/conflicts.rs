@@ -1,6 +1,7 @@
 //! Fields of an apply that others own, as the refusal tells them.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::json;
 
@@ -8,12 +9,12 @@ use crate::merge::fields::{self, Path};
 use crate::merge::managed::Entry;
 use crate::refusal::status::Status;
 
-/// A field and whose it is.
-pub(super) type Conflict = (Path, Entry);
+/// A field and how its owner reads in a sentence; one text for all of an owner's fields, which may be thousands.
+pub(super) type Conflict = (Path, Arc<str>);
 
 pub(super) fn conflict_status(conflicts: &[Conflict]) -> Status {
-    let cause = |(path, entry): &Conflict| {
-        let message = format!("conflict with {}", display(entry));
+    let cause = |(path, owner): &Conflict| {
+        let message = format!("conflict with {owner}");
         json!({"reason": "FieldManagerConflict", "message": message, "field": fields::display(path)})
     };
     let causes: Vec<_> = conflicts.iter().map(cause).collect();
@@ -22,23 +23,23 @@ pub(super) fn conflict_status(conflicts: &[Conflict]) -> Status {
 }
 
 fn describe(conflicts: &[Conflict]) -> String {
-    if let [(path, entry)] = conflicts {
-        let (with, path) = (display(entry), fields::display(path));
-        return format!("1 conflict: conflict with {with}: {path}");
+    if let [(path, owner)] = conflicts {
+        return format!("1 conflict: conflict with {owner}: {}", fields::display(path));
     }
-    let mut by_manager: BTreeMap<String, Vec<&Path>> = BTreeMap::new();
-    for (path, entry) in conflicts {
-        by_manager.entry(display(entry)).or_default().push(path);
+    let mut by_owner: BTreeMap<&str, Vec<&Path>> = BTreeMap::new();
+    for (path, owner) in conflicts {
+        by_owner.entry(owner).or_default().push(path);
     }
     let mut lines = Vec::new();
-    for (manager, paths) in by_manager {
-        lines.push(format!("conflicts with {manager}:"));
+    for (owner, paths) in by_owner {
+        lines.push(format!("conflicts with {owner}:"));
         lines.extend(paths.iter().map(|path| format!("- {}", fields::display(path))));
     }
     format!("{} conflicts: {}", conflicts.len(), lines.join("\n"))
 }
 
-fn display(entry: &Entry) -> String {
+/// How the owner of an entry reads in a sentence.
+pub(super) fn display(entry: &Entry) -> String {
     let mut text = format!("\"{}\"", entry.manager);
     if !entry.subresource.is_empty() {
         text = format!("{text} with subresource \"{}\"", entry.subresource);

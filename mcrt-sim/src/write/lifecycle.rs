@@ -31,7 +31,7 @@ impl Store {
 
     pub(crate) fn target(&self, id: &str) -> Option<Target> {
         let kind = Arc::clone(self.registry.by_id(id)?);
-        let version = kind.versions.first()?.clone();
+        let version = Arc::clone(kind.versions.first()?);
         Some(Target { kind, version })
     }
 
