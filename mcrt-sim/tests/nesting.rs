@@ -246,3 +246,30 @@ fn conflicts_over_thousands_of_fields_are_told() {
     assert_eq!(refused.1["details"]["causes"].as_array().unwrap().len(), 4000);
     server.apply("other", data("b")).unwrap();
 }
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 32, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn defaults_of_any_depth_are_filled_in_or_refused(levels in 1..60_usize, default in 0..120_usize) {
+        let server = Server::new("one");
+        let open = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+        let mut inner = open;
+        inner["default"] = nested(default, false);
+        if default == 0 {
+            inner["default"] = json!({});
+        }
+        let schema = (0..levels).fold(inner, |inner, _| {
+            json!({"type": "object", "default": {}, "properties": {"a": inner}})
+        });
+        if let Err(refused) = server.create(definition(&schema)) {
+            prop_assert_eq!(refused.code(), 400);
+            return Ok(());
+        }
+        let object = json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "one"}});
+        match server.create(object) {
+            Ok(created) => is_stored(&server, &created["spec"]),
+            Err(refused) => prop_assert_eq!(refused.code(), 400),
+        }
+    }
+}

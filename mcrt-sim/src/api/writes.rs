@@ -137,7 +137,7 @@ pub(crate) fn delete_collection(
     let selected = ListOptions::read(info, &target.kind, &target.version)?;
     let mut store = server.store();
     let newest = store.version;
-    let page = list::page(&mut store, target, &selected, newest)?;
+    let page = list::snapshot(&mut store, target, &selected, newest)?.page(&selected);
     for object in &page.objects {
         store.delete(target, &object.key, &options)?;
     }

@@ -40,10 +40,13 @@ impl Page {
 /// Answers a list.
 pub(crate) fn list(server: &Inner, target: &Target, info: &RequestInfo) -> Result<Vec<u8>, Status> {
     let options = ListOptions::read(info, &target.kind, &target.version)?;
-    let mut store = server.store();
-    let newest = store.seen(&target.kind, info.view());
-    let page = page(&mut store, target, &options, newest)?;
-    drop(store);
+    let snapshot = {
+        let mut store = server.store();
+        let newest = store.seen(&target.kind, info.view());
+        snapshot(&mut store, target, &options, newest)?
+    };
+    // Without the lock: selectors may have to read every object.
+    let page = snapshot.page(&options);
     let metadata = page.metadata().to_string();
     Ok(render(target, info.metadata_only(), &metadata, &page.objects))
 }
@@ -56,37 +59,56 @@ struct Wanted {
     limit: usize,
 }
 
-/// Reads the page that the options ask for, from a server whose newest version this is.
-pub(crate) fn page(
+/// All objects from which a page is taken.
+pub(crate) struct Snapshot {
+    objects: Vec<Arc<Object>>,
+    version: u64,
+    limit: usize,
+}
+
+/// Takes what the options ask for out of a server whose newest version this is.
+pub(crate) fn snapshot(
     store: &mut Store,
     target: &Target,
     options: &ListOptions,
     newest: u64,
-) -> Result<Page, Status> {
+) -> Result<Snapshot, Status> {
     let wanted = wanted(options, newest)?;
     let namespace = options.filter.namespace.as_deref();
     let version = wanted.version.unwrap_or(newest);
     let after = wanted.after.as_ref();
     let objects = store.resource(&target.kind).snapshot(version, namespace, after);
-    let mut here = objects.ok_or_else(|| expired(after, namespace))?.into_iter();
-    let matching = here.by_ref().filter(|object| options.filter.matches(object));
-    let objects: Vec<_> = matching.take(wanted.limit).collect();
-    // What is left may match nothing: like a real server, this one does not look ahead.
-    let left = here.count();
-    let next = objects.last().filter(|_| left > 0).map(|last| {
-        let position = Position {
-            version: Some(version),
-            after: last.key.clone(),
-        };
-        position.encode(namespace)
-    });
-    let counted = next.is_some() && !options.filter.selects();
-    Ok(Page {
-        objects,
+    Ok(Snapshot {
+        objects: objects.ok_or_else(|| expired(after, namespace))?,
         version,
-        next,
-        remaining: counted.then_some(left),
+        limit: wanted.limit,
     })
+}
+
+impl Snapshot {
+    /// The first objects that the selectors match.
+    pub(crate) fn page(self, options: &ListOptions) -> Page {
+        let version = self.version;
+        let mut here = self.objects.into_iter();
+        let matching = here.by_ref().filter(|object| options.filter.matches(object));
+        let objects: Vec<_> = matching.take(self.limit).collect();
+        // What is left may match nothing: like a real server, this one does not look ahead.
+        let left = here.count();
+        let next = objects.last().filter(|_| left > 0).map(|last| {
+            let position = Position {
+                version: Some(version),
+                after: last.key.clone(),
+            };
+            position.encode(options.filter.namespace.as_deref())
+        });
+        let counted = next.is_some() && !options.filter.selects();
+        Page {
+            objects,
+            version,
+            next,
+            remaining: counted.then_some(left),
+        }
+    }
 }
 
 fn wanted(options: &ListOptions, current: u64) -> Result<Wanted, Status> {

@@ -98,6 +98,12 @@ impl Store {
         here.map(|(_, object)| Arc::clone(object)).collect()
     }
 
+    /// Whether a resource has no objects.
+    pub(crate) fn is_empty(&self, kind: &str) -> bool {
+        let resource = self.resources.get(kind);
+        resource.is_none_or(|resource| resource.objects.is_empty())
+    }
+
     pub(crate) fn place(&self, uid: &str) -> Option<&Place> {
         self.places.get(uid)
     }

@@ -59,7 +59,7 @@ impl Store {
         };
         let before = target.thaw(&object);
         let mut value = before.clone();
-        if target.kind.is_crd() && self.in_namespace(&object.key.name, None).is_empty() {
+        if target.kind.is_crd() && self.is_empty(&object.key.name) {
             drop_finalizer(&mut value, CRD_CLEANUP);
         }
         match object.cleanup {
@@ -84,7 +84,7 @@ impl Store {
     /// Holds a definition that is deleted until the objects of its kind are gone.
     pub(crate) fn hold_for_objects(&self, crd: &str, finalizers: &mut Vec<String>) {
         let known = finalizers.iter().any(|finalizer| finalizer == CRD_CLEANUP);
-        if !known && !self.in_namespace(crd, None).is_empty() {
+        if !known && !self.is_empty(crd) {
             finalizers.push(CRD_CLEANUP.to_owned());
         }
     }
