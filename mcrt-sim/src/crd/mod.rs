@@ -13,6 +13,7 @@ pub(crate) mod node;
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Weak};
 
+use ahash::AHashMap;
 use parking_lot::Mutex;
 use serde_json::Value;
 
@@ -58,7 +59,7 @@ impl Compiled {
         let mut types = Types::default();
         let fields = match &node {
             Some(node) => node.merge_fields(&mut types, node.preserve),
-            None => HashMap::new(),
+            None => AHashMap::new(),
         };
         let rest = match &node {
             Some(node) => node.merge_rest(&mut types, node.preserve),

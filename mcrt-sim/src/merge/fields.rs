@@ -1,5 +1,6 @@
 //! Sets of fields as `managedFields` records them.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
@@ -13,11 +14,12 @@ pub(crate) struct Elem(Box<str>);
 
 impl Elem {
     pub(crate) fn field(name: &str) -> Self {
-        Self(format!("f:{name}").into())
+        Self(["f:", name].concat().into())
     }
 
-    pub(crate) fn key(keys: Map<String, Value>) -> Self {
-        Self(format!("k:{}", Value::Object(keys)).into())
+    pub(crate) fn key(keys: &BTreeMap<&str, &Value>) -> Self {
+        let keys = serde_json::to_string(keys).expect("JSON under texts can be written");
+        Self(["k:", &keys].concat().into())
     }
 
     pub(crate) fn item(item: &Value) -> Self {
@@ -33,8 +35,10 @@ impl Elem {
 pub(crate) type Path = Vec<Elem>;
 
 /// Fields that a writer owns: a tree whose nodes are owned or only lead to what is.
+///
+/// The steps are sorted; a list of them, because most nodes have few and a map would take more room than they do.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct FieldSet(BTreeMap<Elem, Node>);
+pub(crate) struct FieldSet(Vec<(Elem, Node)>);
 
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Node {
@@ -57,35 +61,57 @@ impl FieldSet {
         let Some((first, rest)) = path.split_first() else {
             return;
         };
-        if !self.0.contains_key(first) {
-            self.0.insert(first.clone(), Node::default());
-        }
-        if let Some(node) = self.0.get_mut(first) {
-            if rest.is_empty() {
-                node.member = true;
-            } else {
-                node.below.insert(rest);
-            }
+        let node = self.node(first);
+        if rest.is_empty() {
+            node.member = true;
+        } else {
+            node.below.insert(rest);
         }
     }
 
+    /// Where a step is, or where it belongs.
+    fn search(&self, elem: &Elem) -> Result<usize, usize> {
+        // Mostly it is the last one, or comes behind it.
+        match self.0.last().map(|(last, _)| last.cmp(elem)) {
+            None | Some(Ordering::Less) => Err(self.0.len()),
+            Some(Ordering::Equal) => Ok(self.0.len() - 1),
+            Some(Ordering::Greater) => self.0.binary_search_by(|(known, _)| known.cmp(elem)),
+        }
+    }
+
+    fn node(&mut self, elem: &Elem) -> &mut Node {
+        let at = self.search(elem).unwrap_or_else(|at| {
+            self.0.insert(at, (elem.clone(), Node::default()));
+            at
+        });
+        &mut self.0[at].1
+    }
+
+    fn get(&self, elem: &Elem) -> Option<&Node> {
+        self.search(elem).ok().map(|at| &self.0[at].1)
+    }
+
     pub(crate) fn has(&self, elem: &Elem) -> bool {
-        self.0.get(elem).is_some_and(|node| node.member)
+        self.get(elem).is_some_and(|node| node.member)
     }
 
     /// What is owned below a step, if anything is.
     pub(crate) fn below(&self, elem: &Elem) -> Option<&Self> {
-        self.0
-            .get(elem)
+        self.get(elem)
             .map(|node| &node.below)
             .filter(|below| !below.is_empty())
     }
 
     pub(crate) fn union(&mut self, other: &Self) {
         for (elem, theirs) in &other.0 {
-            let node = self.0.entry(elem.clone()).or_default();
-            node.member |= theirs.member;
-            node.below.union(&theirs.below);
+            match self.search(elem) {
+                Ok(at) => {
+                    let node = &mut self.0[at].1;
+                    node.member |= theirs.member;
+                    node.below.union(&theirs.below);
+                }
+                Err(at) => self.0.insert(at, (elem.clone(), theirs.clone())),
+            }
         }
     }
 
@@ -95,31 +121,49 @@ impl FieldSet {
         Self(nodes.map(|(elem, node)| (elem.clone(), node)).collect())
     }
 
+    /// Leaves out what is itself in the other set.
+    pub(crate) fn subtract(&mut self, other: &Self) {
+        if other.is_empty() {
+            return;
+        }
+        self.0.retain_mut(|(elem, node)| {
+            if let Some(theirs) = other.get(elem) {
+                node.member &= !theirs.member;
+                node.below.subtract(&theirs.below);
+            }
+            !node.is_empty()
+        });
+    }
+
     /// What is in this set and not itself in the other.
     pub(crate) fn difference(&self, other: &Self) -> Self {
-        self.filtered(|elem, node| match other.0.get(elem) {
-            None => node.clone(),
-            Some(theirs) => Node {
-                member: node.member && !theirs.member,
-                below: node.below.difference(&theirs.below),
-            },
-        })
+        let mut rest = self.clone();
+        rest.subtract(other);
+        rest
     }
 
     /// What is in this set and neither in the other nor below anything in it.
-    pub(crate) fn without(&self, other: &Self) -> Self {
-        self.filtered(|elem, node| match other.0.get(elem) {
-            None => node.clone(),
-            Some(theirs) if theirs.member => Node::default(),
-            Some(theirs) => Node {
-                member: node.member,
-                below: node.below.without(&theirs.below),
-            },
-        })
+    pub(crate) fn without(mut self, other: &Self) -> Self {
+        self.cut(other);
+        self
+    }
+
+    fn cut(&mut self, other: &Self) {
+        if other.is_empty() {
+            return;
+        }
+        self.0.retain_mut(|(elem, node)| {
+            match other.get(elem) {
+                Some(theirs) if theirs.member => return false,
+                Some(theirs) => node.below.cut(&theirs.below),
+                None => {}
+            }
+            !node.is_empty()
+        });
     }
 
     pub(crate) fn intersection(&self, other: &Self) -> Self {
-        self.filtered(|elem, node| match other.0.get(elem) {
+        self.filtered(|elem, node| match other.get(elem) {
             None => Node::default(),
             Some(theirs) => Node {
                 member: node.member && theirs.member,
@@ -180,8 +224,10 @@ impl FieldSet {
             matches!(name.as_bytes(), [b'f' | b'k' | b'v' | b'i', b':', ..]).then_some(())?;
             let below = Self::from_v1(inner)?;
             let member = below.is_empty() || inner.get(".").is_some();
-            set.0.insert(Elem(name.as_str().into()), Node { member, below });
+            set.0.push((Elem(name.as_str().into()), Node { member, below }));
         }
+        // The names of an object are, mostly.
+        set.0.sort_by(|(a, _), (b, _)| a.cmp(b));
         Some(set)
     }
 

@@ -159,7 +159,7 @@ pub(crate) struct Comparisons<'a> {
     writer: Writer<'a>,
     old: &'a Value,
     new: &'a Value,
-    by_version: BTreeMap<String, Option<Comparison>>,
+    by_version: Vec<(String, Option<Comparison>)>,
 }
 
 impl<'a> Comparisons<'a> {
@@ -168,26 +168,37 @@ impl<'a> Comparisons<'a> {
             writer,
             old,
             new,
-            by_version: BTreeMap::new(),
+            by_version: Vec::new(),
         }
     }
 
     /// Nothing, if the version is no longer served.
     pub(crate) fn of(&mut self, api_version: &str) -> Option<&Comparison> {
-        if !self.by_version.contains_key(api_version) {
+        let known = self.by_version.iter().position(|(known, _)| known == api_version);
+        let at = known.unwrap_or_else(|| {
             let version = self.writer.target.kind.by_api_version(api_version);
             let comparison = version.map(|version| {
                 let all = Comparison::of(version.schema.cursor(), self.old, self.new);
                 all.without(&self.writer.out_of_reach())
             });
-            self.by_version.insert(api_version.to_owned(), comparison);
-        }
-        self.by_version.get(api_version)?.as_ref()
+            self.by_version.push((api_version.to_owned(), comparison));
+            self.by_version.len() - 1
+        });
+        self.by_version[at].1.as_ref()
+    }
+
+    /// What the writer has written.
+    fn into_written(mut self) -> FieldSet {
+        let writer = self.writer;
+        self.of(writer.api_version());
+        let mut all = self.by_version.into_iter();
+        let own = all.find(|(version, _)| version == writer.api_version());
+        own.and_then(|(_, own)| own).unwrap_or_default().written
     }
 }
 
 /// Fields that are nobody's: the type, and what identifies the object or is written by the server.
-pub(crate) fn strip(fields: &FieldSet) -> FieldSet {
+pub(crate) fn strip(mut fields: FieldSet) -> FieldSet {
     static NOBODYS: LazyLock<FieldSet> = LazyLock::new(|| {
         let mut nobodys = FieldSet::default();
         let metadata = Elem::field("metadata");
@@ -208,7 +219,8 @@ pub(crate) fn strip(fields: &FieldSet) -> FieldSet {
         }
         nobodys
     });
-    fields.difference(&NOBODYS)
+    fields.subtract(&NOBODYS);
+    fields
 }
 
 /// Gives the fields that an update has changed to its writer, and takes them from all others.
@@ -233,20 +245,18 @@ pub(crate) fn record_update(before: Option<&Value>, after: &mut Value, writer: &
         return;
     }
     let mut comparisons = Comparisons::new(*writer, &old, after);
-    let Some(own) = comparisons.of(writer.api_version()).cloned() else {
+    if comparisons.of(writer.api_version()).is_none() {
         return;
-    };
+    }
     entries.retain_mut(|entry| {
         let Some(changed) = comparisons.of(&entry.api_version) else {
             return false;
         };
-        entry.fields = entry
-            .fields
-            .difference(&changed.written())
-            .difference(&changed.removed);
+        entry.fields.subtract(&changed.written);
+        entry.fields.subtract(&changed.removed);
         !entry.fields.is_empty()
     });
-    let written = strip(&own.written());
+    let written = strip(comparisons.into_written());
     if !written.is_empty() {
         let place = entries
             .iter()
@@ -264,10 +274,10 @@ pub(crate) fn record_update(before: Option<&Value>, after: &mut Value, writer: &
 
 /// Takes the oldest updaters of a version as one, until there are not too many.
 fn cap(entries: &mut Vec<Entry>) {
-    let mut updaters: Vec<_> = entries.iter().filter(|entry| !entry.apply).cloned().collect();
-    if updaters.len() <= UPDATERS {
+    if entries.iter().filter(|entry| !entry.apply).count() <= UPDATERS {
         return;
     }
+    let mut updaters: Vec<_> = entries.iter().filter(|entry| !entry.apply).cloned().collect();
     updaters.sort_by(|a, b| (&a.time, &a.manager).cmp(&(&b.time, &b.manager)));
     let mut first: BTreeMap<String, Entry> = BTreeMap::new();
     let mut count = updaters.len();

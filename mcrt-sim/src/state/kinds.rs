@@ -1,8 +1,9 @@
 //! Which kinds a server serves: the built-in ones, those registered by hand, and those of CRDs.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
+use ahash::AHashMap;
 use serde_json::Value;
 
 use crate::crd::node::Node;
@@ -70,7 +71,7 @@ impl Schema {
 /// The type of a custom resource: what all objects have, and these fields.
 pub(crate) fn envelope(
     types: &mut Types,
-    mut fields: HashMap<Box<str>, Field>,
+    mut fields: AHashMap<Box<str>, Field>,
     rest: Option<TypeId>,
 ) -> Type {
     let text = types.push(Type::Scalar(Scalar::Text));
@@ -82,6 +83,7 @@ pub(crate) fn envelope(
         atomic: false,
         fields,
         rest,
+        ..Map::default()
     })
 }
 

@@ -1,5 +1,7 @@
 //! Whether an object keeps the schema of its kind, and whether it knows all of its fields.
 
+use std::fmt;
+
 use serde_json::Value;
 
 use crate::api::cause::Cause;
@@ -45,18 +47,38 @@ fn refuse(target: &Target, options: &WriteOptions, why: &str) -> Status {
 
 fn misfit_of(target: &Target, value: &Value) -> Option<String> {
     let ty = target.kind.builtin.then(|| target.version.schema.cursor())?;
-    misfit(ty, value, &target.kind.kind)
+    let at = Place {
+        above: None,
+        name: &target.kind.kind,
+    };
+    misfit(ty, value, &at)
+}
+
+/// Where a value is; put into words for the few that do not fit.
+struct Place<'a> {
+    above: Option<&'a Place<'a>>,
+    name: &'a str,
+}
+
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.above {
+            Some(above) => write!(f, "{above}.{}", self.name),
+            None => f.write_str(self.name),
+        }
+    }
 }
 
 /// The first value whose type is not that of its place.
-fn misfit(ty: Cursor<'_>, value: &Value, at: &str) -> Option<String> {
+fn misfit(ty: Cursor<'_>, value: &Value, at: &Place<'_>) -> Option<String> {
     let (fits, wanted) = match (ty.ty(), value) {
         (_, Value::Null) | (Type::Any | Type::Opaque, _) => return None,
         (Type::Map(_), Value::Object(fields)) => {
             let map = ty.as_map()?;
-            return fields
-                .iter()
-                .find_map(|(name, field)| misfit(map.field(name)?, field, &format!("{at}.{name}")));
+            return fields.iter().find_map(|(name, field)| {
+                let above = Some(at);
+                misfit(map.field(name)?, field, &Place { above, name })
+            });
         }
         (Type::List(_), Value::Array(items)) => {
             let list = ty.as_list()?;

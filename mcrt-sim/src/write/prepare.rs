@@ -131,33 +131,34 @@ pub(crate) fn keep_server_fields(target: &Target, before: &Value, value: &mut Va
 
 /// Whether two versions differ in nothing that makes a write: times at which fields were taken do not.
 pub(crate) fn same_content(before: &Value, after: &Value) -> bool {
-    let metadata = |value: &Value| {
-        let mut metadata = value["metadata"].clone();
-        let entries = metadata["managedFields"].as_array_mut();
-        for entry in entries.into_iter().flatten().filter_map(Value::as_object_mut) {
-            entry.remove("time");
-        }
-        metadata
-    };
-    before == after || content(before).eq(content(after)) && metadata(before) == metadata(after)
+    beside(before, &["metadata"]).eq(beside(after, &["metadata"]))
+        && same_metadata(&before["metadata"], &after["metadata"])
 }
 
-/// The fields beside the metadata.
-fn content(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
+fn same_metadata(before: &Value, after: &Value) -> bool {
+    const ENTRIES: &str = "managedFields";
+    let same_entry = |(before, after)| beside(before, &["time"]).eq(beside(after, &["time"]));
+    let same_entries = match (before[ENTRIES].as_array(), after[ENTRIES].as_array()) {
+        (Some(before), Some(after)) => {
+            before.len() == after.len() && before.iter().zip(after).all(same_entry)
+        }
+        _ => before[ENTRIES] == after[ENTRIES],
+    };
+    same_entries && beside(before, &[ENTRIES]).eq(beside(after, &[ENTRIES]))
+}
+
+/// The fields of a value beside some.
+fn beside<'a>(value: &'a Value, names: &'a [&str]) -> impl Iterator<Item = (&'a String, &'a Value)> {
     let fields = value.as_object().into_iter().flatten();
-    fields.filter(|(name, _)| *name != "metadata")
+    fields.filter(|(name, _)| !names.contains(&name.as_str()))
 }
 
 /// Whether anything but metadata and, where it is a part of its own, status differs.
 pub(crate) fn desired_differs(target: &Target, before: &Value, after: &Value) -> bool {
-    let desired = |value: &Value| {
-        let mut value = value.clone();
-        let fields = object_mut(&mut value);
-        fields.remove("metadata");
-        if target.version.status || target.kind.builtin {
-            fields.remove("status");
-        }
-        value
+    let others: &[&str] = if target.version.status || target.kind.builtin {
+        &["metadata", "status"]
+    } else {
+        &["metadata"]
     };
-    desired(before) != desired(after)
+    beside(before, others).ne(beside(after, others))
 }
