@@ -10,7 +10,7 @@ use crate::merge::types::{Cursor, Shape};
 /// One step of a path, written as `fieldsV1` does: `f:` and a field's name, `k:` and the keys of a list item,
 /// `v:` and an item of a set.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Elem(Box<str>);
+pub(crate) struct Elem(pub(super) Box<str>);
 
 impl Elem {
     pub(crate) fn field(name: &str) -> Self {
@@ -38,12 +38,12 @@ pub(crate) type Path = Vec<Elem>;
 ///
 /// The steps are sorted; a list of them, because most nodes have few and a map would take more room than they do.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct FieldSet(Vec<(Elem, Node)>);
+pub(crate) struct FieldSet(pub(super) Vec<(Elem, Node)>);
 
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Node {
-    member: bool,
-    below: FieldSet,
+pub(super) struct Node {
+    pub(super) member: bool,
+    pub(super) below: FieldSet,
 }
 
 impl Node {
@@ -200,35 +200,6 @@ impl FieldSet {
             node.below.collect(at, paths);
             at.pop();
         }
-    }
-
-    pub(crate) fn to_v1(&self) -> Value {
-        let mut fields = Map::new();
-        for (elem, node) in &self.0 {
-            let mut below = node.below.to_v1();
-            if let (true, Value::Object(below)) = (node.member && !node.below.is_empty(), &mut below) {
-                below.insert(".".into(), Value::Object(Map::new()));
-            }
-            fields.insert(elem.0.to_string(), below);
-        }
-        Value::Object(fields)
-    }
-
-    /// Reads the form that is stored; nothing if it is none.
-    pub(crate) fn from_v1(value: &Value) -> Option<Self> {
-        let mut set = Self::default();
-        for (name, inner) in value.as_object()? {
-            if name == "." {
-                continue;
-            }
-            matches!(name.as_bytes(), [b'f' | b'k' | b'v' | b'i', b':', ..]).then_some(())?;
-            let below = Self::from_v1(inner)?;
-            let member = below.is_empty() || inner.get(".").is_some();
-            set.0.push((Elem(name.as_str().into()), Node { member, below }));
-        }
-        // The names of an object are, mostly.
-        set.0.sort_by(|(a, _), (b, _)| a.cmp(b));
-        Some(set)
     }
 
     /// What a configuration says: its leaves, its list items, its empty maps.

@@ -1,6 +1,5 @@
 //! `metadata.managedFields`: who last wrote which field, by which operation.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
@@ -95,23 +94,23 @@ impl Entry {
     }
 
     fn write(&self) -> Value {
-        let mut value = json!({
-            "operation": if self.apply { "Apply" } else { "Update" },
-            "apiVersion": self.api_version,
-            "fieldsType": "FieldsV1",
-            "fieldsV1": self.fields.to_v1(),
-        });
+        let operation = if self.apply { "Apply" } else { "Update" };
         let time = self.time.as_deref().unwrap_or_default();
+        let mut entry = Map::new();
         for (field, text) in [
+            ("operation", operation),
+            ("apiVersion", &*self.api_version),
+            ("fieldsType", "FieldsV1"),
             ("manager", &*self.manager),
             ("time", time),
             ("subresource", &*self.subresource),
         ] {
             if !text.is_empty() {
-                value[field] = text.into();
+                entry.insert(field.into(), text.into());
             }
         }
-        value
+        entry.insert("fieldsV1".into(), self.fields.to_v1());
+        Value::Object(entry)
     }
 }
 
@@ -223,28 +222,62 @@ pub(crate) fn strip(mut fields: FieldSet) -> FieldSet {
     fields
 }
 
-/// Gives the fields that an update has changed to its writer, and takes them from all others.
-pub(crate) fn record_update(before: Option<&Value>, after: &mut Value, writer: &Writer<'_>) {
+/// Gives the fields that an update has changed to its writer, and takes them from all others. Says whether everybody
+/// owns what they did before; the entries of the object before may then be gone.
+pub(crate) fn record_update(before: Option<&mut Value>, after: &mut Value, writer: &Writer<'_>) -> bool {
     let schema = writer.target.version.schema.cursor();
-    let old = match before {
-        Some(before) => Cow::Borrowed(before),
-        None if writer.target.kind.builtin => Cow::Owned(zero(schema)),
-        None => Cow::Owned(json!({})),
+    let Some(before) = before else {
+        let empty = if writer.target.kind.builtin {
+            zero(schema)
+        } else {
+            json!({})
+        };
+        let sent = if is_reset(after) { Vec::new() } else { read(after) };
+        record(&empty, after, sent, writer);
+        return false;
     };
-    let mut entries = match before {
-        // A subresource writes itself and nothing else.
-        Some(before) if writer.status => read(before),
-        _ if is_reset(after) => Vec::new(),
-        _ => try_read(after)
+    if writer.status || !is_reset(after) {
+        let stored = &before["metadata"]["managedFields"];
+        let sent = after["metadata"].get("managedFields");
+        let sent = sent.filter(|sent| !writer.status && sent.is_array());
+        if stored.is_array() && sent.is_none_or(|sent| sent == stored) {
+            return update_stored(before, after, writer);
+        }
+    }
+    let entries = if is_reset(after) {
+        Vec::new()
+    } else {
+        try_read(after)
             .filter(|sent| !sent.is_empty())
-            .unwrap_or_else(|| read(&old)),
+            .unwrap_or_else(|| read(before))
     };
     meta_mut(after).remove("managedFields");
-    if entries.is_empty() && before.is_some() {
-        // Nobody owned anything, and an update does not begin with it.
-        return;
+    // Where nobody owned anything, an update does not begin with it.
+    if !entries.is_empty() {
+        record(before, after, entries, writer);
     }
-    let mut comparisons = Comparisons::new(*writer, &old, after);
+    same_owners(before, after)
+}
+
+/// Whether two objects name the same owners of the same fields, since whatever time.
+pub(crate) fn same_owners(before: &Value, after: &Value) -> bool {
+    fn entries(value: &Value) -> &[Value] {
+        value["metadata"]["managedFields"]
+            .as_array()
+            .map_or(&[], Vec::as_slice)
+    }
+    fn lasting(entry: &Value) -> Vec<(&String, &Value)> {
+        let fields = entry.as_object().into_iter().flatten();
+        fields.filter(|(name, _)| *name != "time").collect()
+    }
+    let (before, after) = (entries(before), entries(after));
+    before.len() == after.len() && before.iter().zip(after).all(|(a, b)| lasting(a) == lasting(b))
+}
+
+/// Records an update with entries in whatever form.
+fn record(old: &Value, after: &mut Value, mut entries: Vec<Entry>, writer: &Writer<'_>) {
+    meta_mut(after).remove("managedFields");
+    let mut comparisons = Comparisons::new(*writer, old, after);
     if comparisons.of(writer.api_version()).is_none() {
         return;
     }
@@ -270,6 +303,85 @@ pub(crate) fn record_update(before: Option<&Value>, after: &mut Value, writer: &
     }
     cap(&mut entries);
     write(after, &entries);
+}
+
+/// Records an update with the entries that are stored: they move to the object after it as they are, and only what it
+/// changes of them is touched. Says whether that is nothing.
+fn update_stored(before: &mut Value, after: &mut Value, writer: &Writer<'_>) -> bool {
+    // An empty list stays: the comparison tells it from none as it does a full one.
+    let mut entries = match &mut before["metadata"]["managedFields"] {
+        Value::Array(entries) => std::mem::take(entries),
+        _ => Vec::new(),
+    };
+    meta_mut(after).remove("managedFields");
+    let mut comparisons = Comparisons::new(*writer, before, after);
+    if comparisons.of(writer.api_version()).is_none() {
+        return entries.is_empty();
+    }
+    let (count, mut same) = (entries.len(), true);
+    entries.retain_mut(|entry| {
+        let Some(changed) = comparisons.of(text(entry, "apiVersion")) else {
+            return false;
+        };
+        let Some(fields) = entry.get_mut("fieldsV1").and_then(Value::as_object_mut) else {
+            return false;
+        };
+        same &= !changed.written.subtract_from(fields);
+        same &= !changed.removed.subtract_from(fields);
+        !fields.is_empty()
+    });
+    same &= entries.len() == count;
+    let written = strip(comparisons.into_written());
+    if !written.is_empty() {
+        same = false;
+        give(&mut entries, &written, writer);
+    }
+    let updates = entries.iter().filter(|entry| text(entry, "operation") == "Update");
+    if updates.count() > UPDATERS {
+        let mut entries: Vec<_> = entries.iter().filter_map(Entry::read).collect();
+        cap(&mut entries);
+        write(after, &entries);
+    } else if !entries.is_empty() {
+        entries.sort_by(|a, b| order(a).cmp(&order(b)));
+        meta_mut(after).insert("managedFields".into(), entries.into());
+    }
+    same
+}
+
+/// Gives fields to a writer among stored entries.
+fn give(entries: &mut Vec<Value>, written: &FieldSet, writer: &Writer<'_>) {
+    let subresource = if writer.status { "status" } else { "" };
+    let own = entries.iter_mut().find(|entry| {
+        text(entry, "operation") == "Update"
+            && text(entry, "manager") == writer.manager
+            && text(entry, "subresource") == subresource
+            && text(entry, "apiVersion") == writer.api_version()
+    });
+    if let Some(Value::Object(own)) = own {
+        if let Some(Value::Object(fields)) = own.get_mut("fieldsV1") {
+            written.add_to(fields);
+        }
+        own.insert("time".into(), now().into());
+    } else {
+        let mut entry = Entry::new(writer, false, written.clone());
+        entry.time = Some(now());
+        entries.push(entry.write());
+    }
+}
+
+/// What stored entries are sorted by.
+fn order(entry: &Value) -> impl Ord {
+    (
+        text(entry, "operation") != "Apply",
+        entry["time"].as_str(),
+        text(entry, "manager"),
+        text(entry, "apiVersion"),
+        text(entry, "subresource"),
+    )
+}
+
+fn text<'a>(entry: &'a Value, field: &str) -> &'a str {
+    entry[field].as_str().unwrap_or_default()
 }
 
 /// Takes the oldest updaters of a version as one, until there are not too many.

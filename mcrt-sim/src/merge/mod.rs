@@ -6,6 +6,7 @@ pub(crate) mod compare;
 pub(crate) mod fields;
 pub(crate) mod managed;
 pub(crate) mod patch;
+mod stored;
 pub(crate) mod strategic;
 pub(crate) mod types;
 pub(crate) mod zero;

@@ -129,22 +129,11 @@ pub(crate) fn keep_server_fields(target: &Target, before: &Value, value: &mut Va
     metadata.remove("selfLink");
 }
 
-/// Whether two versions differ in nothing that makes a write: times at which fields were taken do not.
+/// Whether two versions differ in nothing but perhaps in who owns what.
 pub(crate) fn same_content(before: &Value, after: &Value) -> bool {
-    beside(before, &["metadata"]).eq(beside(after, &["metadata"]))
-        && same_metadata(&before["metadata"], &after["metadata"])
-}
-
-fn same_metadata(before: &Value, after: &Value) -> bool {
-    const ENTRIES: &str = "managedFields";
-    let same_entry = |(before, after)| beside(before, &["time"]).eq(beside(after, &["time"]));
-    let same_entries = match (before[ENTRIES].as_array(), after[ENTRIES].as_array()) {
-        (Some(before), Some(after)) => {
-            before.len() == after.len() && before.iter().zip(after).all(same_entry)
-        }
-        _ => before[ENTRIES] == after[ENTRIES],
-    };
-    same_entries && beside(before, &[ENTRIES]).eq(beside(after, &[ENTRIES]))
+    let (others, owners) = (&["metadata"], &["managedFields"]);
+    beside(before, others).eq(beside(after, others))
+        && beside(&before["metadata"], owners).eq(beside(&after["metadata"], owners))
 }
 
 /// The fields of a value beside some.

@@ -1,0 +1,100 @@
+//! Sets of fields in the form in which objects store them, and changes of that form in place: an update touches few of
+//! the fields that somebody owns.
+
+use serde_json::{Map, Value};
+
+use crate::merge::fields::{Elem, FieldSet, Node};
+
+/// Says of a node with others below it that it is owned itself.
+const SELF: &str = ".";
+
+impl FieldSet {
+    pub(crate) fn to_v1(&self) -> Value {
+        let mut fields = Map::new();
+        for (elem, node) in &self.0 {
+            fields.insert(elem.0.to_string(), node.to_v1());
+        }
+        Value::Object(fields)
+    }
+
+    /// Reads the form that is stored; nothing if it is none.
+    pub(crate) fn from_v1(value: &Value) -> Option<Self> {
+        let mut set = Self::default();
+        for (name, inner) in value.as_object()? {
+            if name == SELF {
+                continue;
+            }
+            matches!(name.as_bytes(), [b'f' | b'k' | b'v' | b'i', b':', ..]).then_some(())?;
+            let below = Self::from_v1(inner)?;
+            let member = below.is_empty() || inner.get(SELF).is_some();
+            set.0.push((Elem(name.as_str().into()), Node { member, below }));
+        }
+        // The names of an object are, mostly.
+        set.0.sort_by(|(a, _), (b, _)| a.cmp(b));
+        Some(set)
+    }
+
+    /// Leaves out of a stored set what is in this one; says whether there was any of it.
+    pub(crate) fn subtract_from(&self, stored: &mut Map<String, Value>) -> bool {
+        let mut changed = false;
+        for (elem, node) in &self.0 {
+            let Some(Value::Object(inner)) = stored.get_mut(&*elem.0) else {
+                continue;
+            };
+            let owned = is_owned(inner);
+            let below = node.below.subtract_from(inner);
+            let kept = owned && !node.member;
+            if !below && kept == owned {
+                continue;
+            }
+            changed = true;
+            mark(inner, kept);
+            if inner.is_empty() && !kept {
+                stored.remove(&*elem.0);
+            }
+        }
+        changed
+    }
+
+    /// Adds this set to a stored one; says whether any of it was not there.
+    pub(crate) fn add_to(&self, stored: &mut Map<String, Value>) -> bool {
+        let mut changed = false;
+        for (elem, node) in &self.0 {
+            let Some(Value::Object(inner)) = stored.get_mut(&*elem.0) else {
+                stored.insert(elem.0.to_string(), node.to_v1());
+                changed = true;
+                continue;
+            };
+            let owned = is_owned(inner);
+            let below = node.below.add_to(inner);
+            if below || (node.member && !owned) {
+                changed = true;
+                mark(inner, owned || node.member);
+            }
+        }
+        changed
+    }
+}
+
+impl Node {
+    fn to_v1(&self) -> Value {
+        let mut below = self.below.to_v1();
+        if let Value::Object(below) = &mut below {
+            mark(below, self.member);
+        }
+        below
+    }
+}
+
+/// Whether a stored node is owned itself, not only what is below it.
+fn is_owned(inner: &Map<String, Value>) -> bool {
+    inner.is_empty() || inner.contains_key(SELF)
+}
+
+/// Says of a stored node whether it is owned itself; one without anything below need not say it.
+fn mark(inner: &mut Map<String, Value>, owned: bool) {
+    inner.remove(SELF);
+    if owned && !inner.is_empty() {
+        inner.insert(SELF.into(), Value::Object(Map::new()));
+    }
+}
