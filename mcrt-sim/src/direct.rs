@@ -57,7 +57,13 @@ impl Server {
     /// Merges a change into an object (RFC 7386); the change names the object by type, namespace and name.
     pub fn merge(&self, change: Value) -> Result<Value, Status> {
         self.write(change, |store, target, key, change| {
-            store.patch(target, key, PatchType::Merge, &change.take(), &WriteOptions::by(DIRECT))
+            store.patch(
+                target,
+                key,
+                PatchType::Merge,
+                &change.take(),
+                &WriteOptions::by(DIRECT),
+            )
         })
     }
 

@@ -336,7 +336,9 @@ fn update_stored(before: &mut Value, after: &mut Value, writer: &Writer<'_>) -> 
         same = false;
         give(&mut entries, &written, writer);
     }
-    let updates = entries.iter().filter(|entry| text(entry, "operation") == "Update");
+    let updates = entries
+        .iter()
+        .filter(|entry| text(entry, "operation") == "Update");
     if updates.count() > UPDATERS {
         let mut entries: Vec<_> = entries.iter().filter_map(Entry::read).collect();
         cap(&mut entries);

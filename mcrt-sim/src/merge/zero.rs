@@ -74,7 +74,9 @@ fn empty(ty: Cursor<'_>) -> Value {
 }
 
 fn add_missing(map: MapShape<'_>, fields: &mut Map<String, Value>) {
-    let missing = map.missing().map(|missing| missing.get_or_init(|| missing_of(map)));
+    let missing = map
+        .missing()
+        .map(|missing| missing.get_or_init(|| missing_of(map)));
     for (name, value) in missing.into_iter().flatten() {
         if !fields.contains_key(&**name) {
             fields.insert(name.to_string(), value.clone());
