@@ -118,6 +118,26 @@ async fn a_deleted_token_comes_back_and_is_owned_by_its_config_map() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_token_that_came_and_went_while_nobody_watched_is_made_again() {
+    let fleet = fleet().await;
+    fleet.settled().await;
+    let beta = fleet.cluster("beta");
+    beta.faults(Faults::none().on(Requests::watches().of("secrets"), Fault::status(503)));
+    beta.server().disconnect_watches();
+    fleet.host().create(key("green"));
+    beta.create(config("green"));
+    fleet.until("the token", async || token(&beta, "green")).await;
+    beta.delete::<Secret>("green-settings");
+    // The watch cannot go on from where it was: a list is all that it gets, and the list shows no difference.
+    beta.server().compact();
+    beta.clear_faults();
+    fleet
+        .until("the token again", async || token(&beta, "green"))
+        .await;
+    fleet.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_token_goes_with_its_config_map() {
     let fleet = fleet().await;
     fleet.settled().await;

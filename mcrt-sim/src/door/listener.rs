@@ -58,6 +58,10 @@ impl Listen {
         self
     }
 
+    #[cfg_attr(
+        not(feature = "tls"),
+        expect(clippy::unused_self, reason = "without TLS there is one scheme")
+    )]
     fn scheme(&self) -> &'static str {
         #[cfg(feature = "tls")]
         if self.authority.is_some() {

@@ -1,36 +1,11 @@
 //! Sets of fields as `managedFields` records them.
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use crate::merge::types::{Cursor, Shape};
-
-/// One step of a path, written as `fieldsV1` does: `f:` and a field's name, `k:` and the keys of a list item,
-/// `v:` and an item of a set.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Elem(pub(super) Box<str>);
-
-impl Elem {
-    pub(crate) fn field(name: &str) -> Self {
-        Self(["f:", name].concat().into())
-    }
-
-    pub(crate) fn key(keys: &BTreeMap<&str, &Value>) -> Self {
-        let keys = serde_json::to_string(keys).expect("JSON under texts can be written");
-        Self(["k:", &keys].concat().into())
-    }
-
-    pub(crate) fn item(item: &Value) -> Self {
-        Self(format!("v:{item}").into())
-    }
-
-    /// The name, if the step leads to a field.
-    pub(crate) fn name(&self) -> Option<&str> {
-        self.0.strip_prefix("f:")
-    }
-}
+use crate::schema::elem::Elem;
+use crate::schema::types::{Cursor, Shape};
 
 pub(crate) type Path = Vec<Elem>;
 
@@ -241,20 +216,5 @@ impl FieldSet {
 
 /// How a path reads in a conflict: `.spec.containers[name="a"].image`.
 pub(crate) fn display(path: &[Elem]) -> String {
-    path.iter().map(display_elem).collect()
-}
-
-pub(crate) fn display_elem(elem: &Elem) -> String {
-    match elem.0.split_at(2) {
-        ("f:", name) => format!(".{name}"),
-        ("k:", keys) => {
-            let keys: Map<String, Value> = serde_json::from_str(keys).unwrap_or_default();
-            let keys: Vec<_> = keys
-                .iter()
-                .map(|(name, value)| format!("{name}={value}"))
-                .collect();
-            format!("[{}]", keys.join(","))
-        }
-        (_, item) => format!("[={item}]"),
-    }
+    path.iter().map(Elem::display).collect()
 }

@@ -3,7 +3,8 @@
 
 use serde_json::{Map, Value};
 
-use crate::merge::fields::{Elem, FieldSet, Node};
+use crate::merge::fields::{FieldSet, Node};
+use crate::schema::elem::Elem;
 
 /// Says of a node with others below it that it is owned itself.
 const SELF: &str = ".";
@@ -12,7 +13,7 @@ impl FieldSet {
     pub(crate) fn to_v1(&self) -> Value {
         let mut fields = Map::new();
         for (elem, node) in &self.0 {
-            fields.insert(elem.0.to_string(), node.to_v1());
+            fields.insert(elem.as_str().to_owned(), node.to_v1());
         }
         Value::Object(fields)
     }
@@ -24,10 +25,10 @@ impl FieldSet {
             if name == SELF {
                 continue;
             }
-            matches!(name.as_bytes(), [b'f' | b'k' | b'v' | b'i', b':', ..]).then_some(())?;
+            let elem = Elem::read(name)?;
             let below = Self::from_v1(inner)?;
             let member = below.is_empty() || inner.get(SELF).is_some();
-            set.0.push((Elem(name.as_str().into()), Node { member, below }));
+            set.0.push((elem, Node { member, below }));
         }
         // The names of an object are, mostly.
         set.0.sort_by(|(a, _), (b, _)| a.cmp(b));
@@ -38,7 +39,7 @@ impl FieldSet {
     pub(crate) fn subtract_from(&self, stored: &mut Map<String, Value>) -> bool {
         let mut changed = false;
         for (elem, node) in &self.0 {
-            let Some(Value::Object(inner)) = stored.get_mut(&*elem.0) else {
+            let Some(Value::Object(inner)) = stored.get_mut(elem.as_str()) else {
                 continue;
             };
             let owned = is_owned(inner);
@@ -50,7 +51,7 @@ impl FieldSet {
             changed = true;
             mark(inner, kept);
             if inner.is_empty() && !kept {
-                stored.remove(&*elem.0);
+                stored.remove(elem.as_str());
             }
         }
         changed
@@ -60,8 +61,8 @@ impl FieldSet {
     pub(crate) fn add_to(&self, stored: &mut Map<String, Value>) -> bool {
         let mut changed = false;
         for (elem, node) in &self.0 {
-            let Some(Value::Object(inner)) = stored.get_mut(&*elem.0) else {
-                stored.insert(elem.0.to_string(), node.to_v1());
+            let Some(Value::Object(inner)) = stored.get_mut(elem.as_str()) else {
+                stored.insert(elem.as_str().to_owned(), node.to_v1());
                 changed = true;
                 continue;
             };

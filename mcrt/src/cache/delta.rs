@@ -18,6 +18,9 @@ pub enum Delta<'a, K> {
     Deleted(&'a Seen<K>),
     /// The cache holds everything that the server listed. Sent each time that becomes true.
     Synced,
+    /// A list that was not the first is complete: what it changed was told before. What came and went since the watch
+    /// before it was seen by nobody.
+    Relisted,
 }
 
 impl<K> Clone for Delta<'_, K> {
@@ -29,11 +32,11 @@ impl<K> Clone for Delta<'_, K> {
 impl<K> Copy for Delta<'_, K> {}
 
 impl<K> Delta<'_, K> {
-    /// The object that changed, as it is now or was last; none for `Synced`.
+    /// The object that changed, as it is now or was last; none for `Synced` and `Relisted`.
     pub fn object(&self) -> Option<&Seen<K>> {
         match self {
             Self::Added(object) | Self::Updated { new: object, .. } | Self::Deleted(object) => Some(object),
-            Self::Synced => None,
+            Self::Synced | Self::Relisted => None,
         }
     }
 
@@ -44,6 +47,7 @@ impl<K> Delta<'_, K> {
             Self::Updated { .. } => "updated",
             Self::Deleted(_) => "deleted",
             Self::Synced => "synced",
+            Self::Relisted => "relisted",
         }
     }
 }

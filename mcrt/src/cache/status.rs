@@ -14,7 +14,7 @@ pub(super) struct StreamStatus {
     /// Counts its lists.
     pub(super) list: u32,
     /// Whether one of them was complete.
-    complete: bool,
+    pub(super) complete: bool,
     state: WatchState,
     failure: Option<(Failure, Instant)>,
 }

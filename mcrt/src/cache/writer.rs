@@ -217,7 +217,11 @@ impl<K: Cacheable> Writer<K> {
         for last in removed {
             self.tell(Delta::Deleted(&Seen::new(last)), Origin::List);
         }
+        let again = self.streams[stream].complete;
         self.recovers(stream, StreamStatus::listed);
+        if again {
+            self.tell(Delta::Relisted, Origin::List);
+        }
     }
 
     fn recovers(&mut self, stream: usize, how: fn(&mut StreamStatus) -> bool) {

@@ -5,11 +5,14 @@ use super::{
 };
 use crate::{
     cache::{Cache, Cacheable, Store, Subscription, WatchScope, WatchState},
-    cluster::{ClusterName, Epoch},
+    cluster::{ClusterName, Epoch, ObjectKey},
     fleet::Cluster,
     queue::Lane,
 };
-use kube::runtime::events::{Recorder, Reporter};
+use kube::{
+    core::ApiResource,
+    runtime::events::{Recorder, Reporter},
+};
 use parking_lot::Mutex;
 use std::{
     any::Any,
@@ -25,6 +28,7 @@ pub(crate) trait Opened: Any + Send + Sync {
     fn start(&self);
     fn scope(&self) -> &WatchScope;
     fn state(&self) -> watch::Receiver<WatchState>;
+    fn keys(&self) -> Vec<ObjectKey>;
 }
 
 impl<T: Cacheable> Opened for Cache<T> {
@@ -36,6 +40,9 @@ impl<T: Cacheable> Opened for Cache<T> {
     }
     fn state(&self) -> watch::Receiver<WatchState> {
         Cache::state(self)
+    }
+    fn keys(&self) -> Vec<ObjectKey> {
+        self.store().keys()
     }
 }
 
@@ -101,6 +108,14 @@ impl Engagement {
             .iter()
             .filter_map(|cache| (&**cache as &dyn Any).downcast_ref::<Cache<T>>());
         caches.into_iter().find(|cache| meant(cache)).map(Cache::store)
+    }
+
+    /// The names in the first cache of `T` and of this kind.
+    pub(crate) fn keys<T: 'static>(&self, kind: &ApiResource) -> Vec<ObjectKey> {
+        let meant =
+            |cache: &&dyn Opened| (*cache as &dyn Any).is::<Cache<T>>() && cache.scope().resource == *kind;
+        let mut caches = self.caches.iter().map(Box::as_ref);
+        caches.find(meant).map_or_else(Vec::new, Opened::keys)
     }
 
     pub(crate) fn index(&self, slot: u16) -> Option<&BoundIndex> {

@@ -130,7 +130,7 @@ impl<R: Reconciler<Object: Cacheable>> Runtime<R> {
         held.host_due = false;
         held.host_next = Some(Instant::now() + HOST_PAUSE);
         if let Some(host) = self.shared.host() {
-            self.enqueue_all(&host);
+            self.shared.enqueue_all::<R::Object>(&host);
         }
     }
 

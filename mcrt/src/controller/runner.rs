@@ -14,7 +14,7 @@ use crate::{
     cluster::ObjectKey,
     error::ErrorClass,
     panic::panic_text,
-    queue::{Item, Outcome, Priority},
+    queue::{Item, Outcome},
 };
 use futures::{FutureExt, StreamExt};
 use std::{collections::VecDeque, panic::AssertUnwindSafe, sync::Arc, time::Duration};
@@ -75,7 +75,7 @@ impl<R: Reconciler<Object: Cacheable>> Runtime<R> {
             }
             // One cluster a turn, whatever the turn was for: work is handed out in between.
             if let Some(engagement) = resyncing.pop_front() {
-                self.enqueue_all(&engagement);
+                self.shared.enqueue_all::<R::Object>(&engagement);
             }
         }
         self.shared.queue.close();
@@ -83,15 +83,6 @@ impl<R: Reconciler<Object: Cacheable>> Runtime<R> {
         if timeout(self.shared.fleet.grace(), drained).await.is_err() {
             running.shutdown().await;
         }
-    }
-
-    pub(super) fn enqueue_all(&self, engagement: &Engagement) {
-        let Some(store) = self.primary(engagement) else {
-            return;
-        };
-        let lane = engagement.lane;
-        let keys = store.keys().into_iter().map(|key| (lane, lane, key));
-        self.shared.queue.add_all(keys, Priority::Low);
     }
 
     fn primary(&self, engagement: &Engagement) -> Option<Store<R::Object>> {

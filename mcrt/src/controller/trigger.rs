@@ -50,6 +50,7 @@ impl<R: Reconciler, T: Cacheable> Trigger<R, T> {
             Delta::Updated { old, new } => self.updated(old, new, priority),
             Delta::Deleted(old) => self.deleted(old, priority),
             Delta::Synced => self.synced(),
+            Delta::Relisted => self.relisted(),
         }
     }
 
@@ -99,6 +100,14 @@ impl<R: Reconciler, T: Cacheable> Trigger<R, T> {
         }
     }
 
+    /// What a reconcile has written and somebody has deleted between two views of the cluster is missed by no
+    /// comparison: its owners look for it themselves.
+    fn relisted(&self) {
+        if matches!(self.role, Role::Owns) {
+            self.shared.enqueue_all::<R::Object>(&self.engagement);
+        }
+    }
+
     fn bury(&self, old: &Seen<T>) {
         let Role::For(tombstones) = &self.role else { return };
         let (lane, key) = (self.engagement.lane, old.key());
@@ -127,6 +136,14 @@ impl<R: Reconciler, T: Cacheable> Trigger<R, T> {
 }
 
 impl Shared {
+    /// Puts every object that is reconciled in a cluster into the queue.
+    pub(crate) fn enqueue_all<K: 'static>(&self, engagement: &Engagement) {
+        let lane = engagement.lane;
+        let keys = engagement.keys::<K>(&self.kind).into_iter();
+        self.queue
+            .add_all(keys.map(|key| (lane, lane, key)), Priority::Low);
+    }
+
     /// Puts what a map function asked for into the queue; a request for a cluster of the fleet that is not attached
     /// yet waits for it: what that one lists are its own objects, not requests that name it.
     pub(crate) fn enqueue<C>(&self, here: &Engagement, requests: Requests<C>, priority: Priority) {

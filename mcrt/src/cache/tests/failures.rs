@@ -157,6 +157,7 @@ async fn bookmarks_keep_a_quiet_store_fresh_and_silence_shows_in_its_age() {
     tokio::time::sleep(Duration::from_secs(50)).await;
     assert!(cache.store().age().unwrap() >= Duration::from_secs(49));
     assert_eq!(cache.store().stale_for(), None);
+    server.change_elsewhere();
     tokio::time::sleep(Duration::from_secs(11)).await;
     assert!(cache.store().age().unwrap() < Duration::from_secs(5));
     caches.close().await;

@@ -1,8 +1,10 @@
 //! Behaviour of whole caches, against a scripted API server.
 mod failures;
+mod fickle;
 mod indexes;
 mod lifecycle;
 mod logs;
+mod packing;
 mod relists;
 mod server;
 mod subscribers;
@@ -13,7 +15,13 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{ResourceExt, core::ApiResource};
 use parking_lot::Mutex;
 use server::Server;
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering::SeqCst},
+    },
+    time::Duration,
+};
 
 /// Waits, in paused time, until something holds.
 async fn until(what: &str, mut holds: impl FnMut() -> bool) {
@@ -70,13 +78,18 @@ async fn reaches<K: super::Cacheable>(cache: &Cache<K>, state: WatchState) {
         .unwrap();
 }
 
-/// Writes down what it is told: `+x/a`, `~x/a`, `-x/a`, `synced`; in parentheses what comes of a list.
+/// Writes down what it is told: `+x/a`, `~x/a`, `-x/a`, `synced`; in parentheses what comes of a list. Counts the lists
+/// after the first.
 #[derive(Default)]
-struct Recorder(Mutex<Vec<String>>);
+struct Recorder(Mutex<Vec<String>>, AtomicUsize);
 
 impl Recorder {
     fn take(&self) -> Vec<String> {
         std::mem::take(&mut *self.0.lock())
+    }
+
+    fn relists(&self) -> usize {
+        self.1.load(SeqCst)
     }
 
     fn len(&self) -> usize {
@@ -98,6 +111,10 @@ impl<K: super::Cacheable> DeltaSink<K> for Recorder {
             Delta::Updated { .. } => "~",
             Delta::Deleted(_) => "-",
             Delta::Synced => return self.0.lock().push("synced".into()),
+            Delta::Relisted => {
+                self.1.fetch_add(1, SeqCst);
+                return;
+            }
         };
         let text = format!("{sign}{}", delta.object().unwrap().key());
         self.0.lock().push(if origin == Origin::List {

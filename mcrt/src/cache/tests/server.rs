@@ -83,6 +83,13 @@ impl Server {
         self.sim.apply("kubectl", object).unwrap();
     }
 
+    /// A write of another kind: the server's version moves on, and bookmarks tell of that.
+    pub(super) fn change_elsewhere(&self) {
+        let namespace =
+            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"generateName": "else"}});
+        self.sim.create(namespace).unwrap();
+    }
+
     pub(super) fn delete(&self, key: &str) {
         let (namespace, name) = key.split_once('/').unwrap();
         self.sim.delete("v1", "ConfigMap", Some(namespace), name).unwrap();

@@ -6,8 +6,8 @@ use std::sync::OnceLock;
 use ahash::AHashMap;
 use serde_json::Value;
 
-use crate::merge::fields::Elem;
-use crate::state::builtin;
+use crate::schema::builtin;
+use crate::schema::elem::Elem;
 
 /// A type inside its [`Types`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
