@@ -1,20 +1,14 @@
 //! `metadata.managedFields`: who last wrote which field, by which operation.
 
-use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use crate::merge::compare::Comparison;
 use crate::merge::fields::FieldSet;
-use crate::merge::zero::zero;
 use crate::schema::elem::Elem;
-use crate::state::object::{meta_mut, now};
+use crate::state::object::meta_mut;
 use crate::state::target::Target;
-
-/// How many writers by update an object remembers; the oldest are then taken as one.
-const UPDATERS: usize = 10;
-const ANCIENT: &str = "ancient-changes";
 
 /// The identity under which fields are owned.
 #[derive(Clone, Copy)]
@@ -37,7 +31,7 @@ impl Writer<'_> {
         fields
     }
 
-    fn api_version(&self) -> &str {
+    pub(super) fn api_version(&self) -> &str {
         &self.target.version.api_version
     }
 
@@ -72,7 +66,7 @@ impl Entry {
         }
     }
 
-    fn read(value: &Value) -> Option<Self> {
+    pub(super) fn read(value: &Value) -> Option<Self> {
         let text = |field: &str| value[field].as_str().unwrap_or_default().to_owned();
         let apply = match value["operation"].as_str()? {
             "Apply" => true,
@@ -94,7 +88,7 @@ impl Entry {
         })
     }
 
-    fn write(&self) -> Value {
+    pub(super) fn write(&self) -> Value {
         let operation = if self.apply { "Apply" } else { "Update" };
         let time = self.time.as_deref().unwrap_or_default();
         let mut entry = Map::new();
@@ -116,7 +110,7 @@ impl Entry {
 }
 
 /// The entries of an object; nothing if one of them cannot be read.
-fn try_read(value: &Value) -> Option<Vec<Entry>> {
+pub(super) fn try_read(value: &Value) -> Option<Vec<Entry>> {
     let entries = value["metadata"]["managedFields"].as_array();
     entries.into_iter().flatten().map(Entry::read).collect()
 }
@@ -188,7 +182,7 @@ impl<'a> Comparisons<'a> {
     }
 
     /// What the writer has written.
-    fn into_written(mut self) -> FieldSet {
+    pub(super) fn into_written(mut self) -> FieldSet {
         let writer = self.writer;
         self.of(writer.api_version());
         let mut all = self.by_version.into_iter();
@@ -223,43 +217,6 @@ pub(crate) fn strip(mut fields: FieldSet) -> FieldSet {
     fields
 }
 
-/// Gives the fields that an update has changed to its writer, and takes them from all others. Says whether everybody
-/// owns what they did before; the entries of the object before may then be gone.
-pub(crate) fn record_update(before: Option<&mut Value>, after: &mut Value, writer: &Writer<'_>) -> bool {
-    let schema = writer.target.version.schema.cursor();
-    let Some(before) = before else {
-        let empty = if writer.target.kind.builtin {
-            zero(schema)
-        } else {
-            json!({})
-        };
-        let sent = if is_reset(after) { Vec::new() } else { read(after) };
-        record(&empty, after, sent, writer);
-        return false;
-    };
-    if writer.status || !is_reset(after) {
-        let stored = &before["metadata"]["managedFields"];
-        let sent = after["metadata"].get("managedFields");
-        let sent = sent.filter(|sent| !writer.status && sent.is_array());
-        if stored.is_array() && sent.is_none_or(|sent| sent == stored) {
-            return update_stored(before, after, writer);
-        }
-    }
-    let entries = if is_reset(after) {
-        Vec::new()
-    } else {
-        try_read(after)
-            .filter(|sent| !sent.is_empty())
-            .unwrap_or_else(|| read(before))
-    };
-    meta_mut(after).remove("managedFields");
-    // Where nobody owned anything, an update does not begin with it.
-    if !entries.is_empty() {
-        record(before, after, entries, writer);
-    }
-    same_owners(before, after)
-}
-
 /// Whether two objects name the same owners of the same fields, since whatever time.
 pub(crate) fn same_owners(before: &Value, after: &Value) -> bool {
     fn entries(value: &Value) -> &[Value] {
@@ -273,143 +230,4 @@ pub(crate) fn same_owners(before: &Value, after: &Value) -> bool {
     }
     let (before, after) = (entries(before), entries(after));
     before.len() == after.len() && before.iter().zip(after).all(|(a, b)| lasting(a) == lasting(b))
-}
-
-/// Records an update with entries in whatever form.
-fn record(old: &Value, after: &mut Value, mut entries: Vec<Entry>, writer: &Writer<'_>) {
-    meta_mut(after).remove("managedFields");
-    let mut comparisons = Comparisons::new(*writer, old, after);
-    if comparisons.of(writer.api_version()).is_none() {
-        return;
-    }
-    entries.retain_mut(|entry| {
-        let Some(changed) = comparisons.of(&entry.api_version) else {
-            return false;
-        };
-        entry.fields.subtract(&changed.written);
-        entry.fields.subtract(&changed.removed);
-        !entry.fields.is_empty()
-    });
-    let written = strip(comparisons.into_written());
-    if !written.is_empty() {
-        let place = entries
-            .iter()
-            .position(|entry| !entry.apply && writer.owns(entry));
-        let place = place.unwrap_or_else(|| {
-            entries.push(Entry::new(writer, false, FieldSet::default()));
-            entries.len() - 1
-        });
-        entries[place].fields.union(&written);
-        entries[place].time = Some(now());
-    }
-    cap(&mut entries);
-    write(after, &entries);
-}
-
-/// Records an update with the entries that are stored: they move to the object after it as they are, and only what it
-/// changes of them is touched. Says whether that is nothing.
-fn update_stored(before: &mut Value, after: &mut Value, writer: &Writer<'_>) -> bool {
-    // An empty list stays: the comparison tells it from none as it does a full one.
-    let mut entries = match &mut before["metadata"]["managedFields"] {
-        Value::Array(entries) => std::mem::take(entries),
-        _ => Vec::new(),
-    };
-    meta_mut(after).remove("managedFields");
-    let mut comparisons = Comparisons::new(*writer, before, after);
-    if comparisons.of(writer.api_version()).is_none() {
-        return entries.is_empty();
-    }
-    let (count, mut same) = (entries.len(), true);
-    entries.retain_mut(|entry| {
-        let Some(changed) = comparisons.of(text(entry, "apiVersion")) else {
-            return false;
-        };
-        let Some(fields) = entry.get_mut("fieldsV1").and_then(Value::as_object_mut) else {
-            return false;
-        };
-        same &= !changed.written.subtract_from(fields);
-        same &= !changed.removed.subtract_from(fields);
-        !fields.is_empty()
-    });
-    same &= entries.len() == count;
-    let written = strip(comparisons.into_written());
-    if !written.is_empty() {
-        same = false;
-        give(&mut entries, &written, writer);
-    }
-    let updates = entries
-        .iter()
-        .filter(|entry| text(entry, "operation") == "Update");
-    if updates.count() > UPDATERS {
-        let mut entries: Vec<_> = entries.iter().filter_map(Entry::read).collect();
-        cap(&mut entries);
-        write(after, &entries);
-    } else if !entries.is_empty() {
-        entries.sort_by(|a, b| order(a).cmp(&order(b)));
-        meta_mut(after).insert("managedFields".into(), entries.into());
-    }
-    same
-}
-
-/// Gives fields to a writer among stored entries.
-fn give(entries: &mut Vec<Value>, written: &FieldSet, writer: &Writer<'_>) {
-    let subresource = if writer.status { "status" } else { "" };
-    let own = entries.iter_mut().find(|entry| {
-        text(entry, "operation") == "Update"
-            && text(entry, "manager") == writer.manager
-            && text(entry, "subresource") == subresource
-            && text(entry, "apiVersion") == writer.api_version()
-    });
-    if let Some(Value::Object(own)) = own {
-        if let Some(Value::Object(fields)) = own.get_mut("fieldsV1") {
-            written.add_to(fields);
-        }
-        own.insert("time".into(), now().into());
-    } else {
-        let mut entry = Entry::new(writer, false, written.clone());
-        entry.time = Some(now());
-        entries.push(entry.write());
-    }
-}
-
-/// What stored entries are sorted by.
-fn order(entry: &Value) -> impl Ord {
-    (
-        text(entry, "operation") != "Apply",
-        entry["time"].as_str(),
-        text(entry, "manager"),
-        text(entry, "apiVersion"),
-        text(entry, "subresource"),
-    )
-}
-
-fn text<'a>(entry: &'a Value, field: &str) -> &'a str {
-    entry[field].as_str().unwrap_or_default()
-}
-
-/// Takes the oldest updaters of a version as one, until there are not too many.
-fn cap(entries: &mut Vec<Entry>) {
-    if entries.iter().filter(|entry| !entry.apply).count() <= UPDATERS {
-        return;
-    }
-    let mut updaters: Vec<_> = entries.iter().filter(|entry| !entry.apply).cloned().collect();
-    updaters.sort_by(|a, b| (&a.time, &a.manager).cmp(&(&b.time, &b.manager)));
-    let mut first: BTreeMap<String, Entry> = BTreeMap::new();
-    let mut count = updaters.len();
-    for updater in updaters {
-        if count <= UPDATERS {
-            break;
-        }
-        let Some(known) = first.get_mut(&updater.api_version) else {
-            first.insert(updater.api_version.clone(), updater);
-            continue;
-        };
-        entries.retain(|entry| *entry != updater && entry != known);
-        ANCIENT.clone_into(&mut known.manager);
-        known.subresource.clear();
-        known.fields.union(&updater.fields);
-        known.time = updater.time;
-        entries.push(known.clone());
-        count -= 1;
-    }
 }

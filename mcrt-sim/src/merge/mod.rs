@@ -6,4 +6,5 @@ pub(crate) mod fields;
 pub(crate) mod managed;
 mod stored;
 pub(crate) mod strategic;
+pub(crate) mod update;
 pub(crate) mod zero;

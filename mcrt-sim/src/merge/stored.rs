@@ -99,3 +99,47 @@ fn mark(inner: &mut Map<String, Value>, owned: bool) {
         inner.insert(SELF.into(), Value::Object(Map::new()));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn set() -> impl Strategy<Value = FieldSet> {
+        let path = prop::collection::vec(prop::sample::select(vec!["a", "b", "c"]), 1..4);
+        prop::collection::vec(path, 0..8).prop_map(|paths| {
+            let mut set = FieldSet::default();
+            for path in paths {
+                set.insert(&path.into_iter().map(Elem::field).collect::<Vec<_>>());
+            }
+            set
+        })
+    }
+
+    fn stored(set: &FieldSet) -> Map<String, Value> {
+        set.to_v1().as_object().cloned().unwrap_or_default()
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_stored_is_read_as_it_was(set in set()) {
+            prop_assert_eq!(FieldSet::from_v1(&set.to_v1()), Some(set));
+        }
+
+        #[test]
+        fn a_stored_set_changes_as_one_that_was_read(there in set(), other in set()) {
+            let mut fields = stored(&there);
+            let changed = other.subtract_from(&mut fields);
+            prop_assert_eq!(&fields, &stored(&there.difference(&other)));
+            prop_assert_eq!(changed, fields != stored(&there));
+
+            let mut fields = stored(&there);
+            let changed = other.add_to(&mut fields);
+            let mut both = there.clone();
+            both.union(&other);
+            prop_assert_eq!(&fields, &stored(&both));
+            prop_assert_eq!(changed, fields != stored(&there));
+        }
+    }
+}

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::merge::managed::{self, Writer};
+use crate::merge::update;
 use crate::refusal::status::Status;
 use crate::state::object::{Object, ObjectKey, meta_mut};
 use crate::state::store::Store;
@@ -110,7 +111,7 @@ impl Store {
         prepare::prepare_new(target, value);
         conform::check(target, None, value, false)?;
         if !options.apply {
-            managed::record_update(None, value, &options.writer(target));
+            update::record_update(None, value, &options.writer(target));
         }
         prepare::complete_new(target, value);
         if target.kind.is_crd() {
@@ -183,7 +184,7 @@ impl Store {
         let same_owners = if options.apply {
             managed::same_owners(&before, value)
         } else {
-            managed::record_update(Some(&mut before), value, &options.writer(target))
+            update::record_update(Some(&mut before), value, &options.writer(target))
         };
         target.check_depth(value)?;
         if same_owners && prepare::same_content(&before, value) {
