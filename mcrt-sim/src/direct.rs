@@ -4,15 +4,20 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::api::status::Status;
-use crate::merge::patch::PatchType;
+use crate::refusal::status::Status;
 use crate::server::Server;
 use crate::state::object::{Object, ObjectKey};
 use crate::state::store::Store;
+use crate::state::target::Target;
 use crate::write::admit::admit;
 use crate::write::delete::DeleteOptions;
-use crate::write::operation::{Target, WriteOptions};
+use crate::write::operation::WriteOptions;
+use crate::write::patch::PatchType;
 
+/// # Errors
+///
+/// All of these fail with the [`Status`] that a client would get: of a kind that is not served, of an object that is
+/// not there, or that breaks the rules of its kind.
 impl Server {
     /// Creates an object, in namespace `default` if it names none.
     pub fn create(&self, object: Value) -> Result<Value, Status> {

@@ -1,17 +1,22 @@
 //! An API server in memory, and fleets of them.
 //!
 //! ```text
-//! kube::Client ──> Service ──> hook ──> token ──> answer ──┬─> list, watch   (read the event log)
-//!      HTTP ──> Listener ──┘                               └─> write, patch, apply ──> Store
-//!                                                                  lifecycle: what follows from a write
+//! kube::Client ──> Service ──> hook, plan ──> token ──> answer ──┬─> list, watch   (read the event log)
+//!      HTTP ──> Listener ──┘                                     └─> write, patch, apply ──> Store
+//!                                                                        tend: what follows from a write
 //! ```
 //!
 //! A [`Server`] behaves like a Kubernetes API server as far as controllers can see: versions and the event
 //! log, watches with both forms of 410, server-side apply with owners, finalizers, garbage collection. It
-//! has no socket and, while it is idle, no task of its own, so a thousand idle ones cost next to nothing and tests run
-//! under paused time: what a cluster's controllers do (collect garbage, end namespaces) is done by a task that starts
-//! with the write that gives rise to it and ends with its work, in the same order in every run. A [`Fleet`] is a host and members that join and leave. [`Faults`] is a plan of what goes wrong, built
+//! has no socket and, while it is idle, no task of its own, so a thousand idle ones cost next to nothing and
+//! tests run under paused time: what a cluster's controllers do (collect garbage, end namespaces) is done by a
+//! task that starts with the write that gives rise to it and ends with its work, in the same order in every
+//! run. A [`Fleet`] is a host and members that join and leave. [`Faults`] is a plan of what goes wrong, built
 //! on a hook that returns a [`Verdict`].
+//!
+//! Inside, every module uses those before it and none after: `refusal` (errors), `schema` and `crd` (types),
+//! `state` (objects, kinds, the log), `request`, `merge`, `read` and `write`, `access`, `api` (operations and
+//! discovery), `faults`, `door` (the ways in). They meet in `server`, which holds the state that all work on.
 //!
 //! ```
 //! use mcrt_sim::{Fault, Faults, Requests, Server};
@@ -40,16 +45,18 @@ mod faults;
 mod fleet;
 mod merge;
 mod read;
+mod refusal;
+mod request;
+mod schema;
 mod server;
 mod state;
+mod tend;
 mod write;
 
 pub use access::user::User;
-pub use api::body::Body;
-pub use api::request::{RequestInfo, Verb};
-pub use api::status::Status;
 #[cfg(feature = "tls")]
 pub use door::authority::Authority;
+pub use door::body::Body;
 pub use door::counters::{Count, Counters, KindCounters};
 pub use door::hook::Verdict;
 pub use door::listener::{Listen, Listener, Sockets};
@@ -58,5 +65,7 @@ pub use faults::fault::Fault;
 pub use faults::plan::Faults;
 pub use faults::requests::Requests;
 pub use fleet::{Fleet, FleetChange};
+pub use refusal::status::Status;
+pub use request::info::{RequestInfo, Verb};
 pub use server::Server;
-pub use state::kinds::ServedKind;
+pub use state::kind::ServedKind;

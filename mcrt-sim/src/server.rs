@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::access::tokens::Tokens;
-use crate::api::request::RequestInfo;
 use crate::door::counters::{Counters, Counting};
 use crate::door::hook::Verdict;
 use crate::door::service::Service;
 use crate::faults::fault::Fault;
 use crate::faults::gate::Gate;
 use crate::faults::plan::{Faults, Plan};
-use crate::state::kinds::ServedKind;
+use crate::request::info::RequestInfo;
+use crate::state::kind::ServedKind;
 use crate::state::object::new_uid;
 use crate::state::store::Store;
 use parking_lot::{Mutex, MutexGuard};

@@ -240,3 +240,17 @@ async fn a_fleet_tells_its_members_and_then_every_change() {
     drop(fleet);
     assert!(within(changes.next()).await.is_none());
 }
+
+#[tokio::test]
+async fn the_status_of_what_is_not_there_makes_nothing() {
+    let server = Server::new("one");
+    let body = json!({"metadata": {"name": "web"}, "spec": {"ports": [{"port": 80}]}});
+    let request = http::Request::put("/api/v1/namespaces/default/services/web/status")
+        .header("content-type", "application/json")
+        .body(body.to_string().into_bytes())
+        .unwrap();
+    let refused = common::client(&server)
+        .request::<serde_json::Value>(request)
+        .await;
+    assert!(matches!(refused, Err(kube::Error::Api(status)) if status.code == 404));
+}

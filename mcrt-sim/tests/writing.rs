@@ -454,3 +454,41 @@ async fn an_apply_of_the_status_leaves_the_spec_alone() {
         true
     );
 }
+
+#[tokio::test]
+async fn fields_that_nobody_knows_are_told_in_warnings() {
+    let server = Server::new("one");
+    let send = async |query: &str, path: &str, method: &str, body: serde_json::Value| {
+        let kind = if method == "PATCH" {
+            "merge-patch+json"
+        } else {
+            "json"
+        };
+        let request = http::Request::builder()
+            .method(method)
+            .uri(format!("/api/v1/namespaces/default/pods{path}?{query}"))
+            .header("content-type", format!("application/{kind}"))
+            .body(kube::client::Body::from(body.to_string().into_bytes()))
+            .unwrap();
+        let response = client(&server).send(request).await.unwrap();
+        assert!(response.status().is_success(), "{:?}", response.status());
+        let warnings = response.headers().get_all("warning").iter();
+        let warnings = warnings.map(|warning| warning.to_str().unwrap().to_owned());
+        warnings.collect::<Vec<_>>()
+    };
+    let pod = json!({
+        "metadata": {"name": "web"},
+        "spec": {"colour": "red", "containers": [{"name": "a", "image": "a", "\"": 1}]},
+    });
+    let warnings = send("", "", "POST", pod).await;
+    let container = r#"299 - "unknown field \"spec.containers[0].\\\"\"""#;
+    assert_eq!(warnings, [r#"299 - "unknown field \"spec.colour\"""#, container]);
+    let change = json!({"metadata": {"labels": {"a": "b"}}, "colour": "red"});
+    let warnings = send("fieldValidation=Warn", "/web", "PATCH", change.clone()).await;
+    assert_eq!(warnings, [r#"299 - "unknown field \"colour\"""#]);
+    assert!(
+        send("fieldValidation=Ignore", "/web", "PATCH", change)
+            .await
+            .is_empty()
+    );
+}

@@ -15,7 +15,7 @@ async fn the_table_of_built_in_kinds_is_what_the_real_server_says() -> Result<()
     let plane = ControlPlane::start(&assets).await?;
     let rendered = render(&plane.client()).await?;
     plane.stop().await;
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../mcrt-sim/src/state/builtin.txt");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../mcrt-sim/src/schema/builtin.txt");
     if std::env::var(WRITE_VARIABLE).is_ok_and(|value| value == "1") {
         std::fs::write(&path, rendered)?;
         return Ok(());

@@ -1,6 +1,5 @@
 //! Who asks, and what they may do.
 
-pub(crate) mod reviews;
 pub(crate) mod roles;
 pub(crate) mod rule;
 pub(crate) mod tokens;

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::access::rule::{Deed, Rule};
 use crate::access::user::User;
-use crate::state::object::Object;
+use crate::state::object::ObjectKey;
 use crate::state::store::Store;
 
 const ROLES: &str = "roles.rbac.authorization.k8s.io";
@@ -106,19 +106,11 @@ fn is(user: &User, subject: &Value) -> bool {
 
 fn bodies(store: &Store, kind: &str, namespace: Option<&str>) -> Vec<Value> {
     let objects = store.in_namespace(kind, namespace);
-    objects.iter().map(|object| read(object)).collect()
+    objects.iter().map(|object| object.content()).collect()
 }
 
 fn body(store: &Store, kind: &str, namespace: &str, name: &str) -> Option<Value> {
-    let objects = store.in_namespace(kind, Some(namespace));
-    objects
-        .iter()
-        .find(|object| &*object.key.name == name)
-        .map(|object| read(object))
-}
-
-fn read(object: &Object) -> Value {
-    let mut out = Vec::with_capacity(object.size());
-    object.write_untyped(&mut out);
-    serde_json::from_slice(&out).unwrap_or_default()
+    let kind = store.registry.by_id(kind)?;
+    let role = store.find(kind, &ObjectKey::new(namespace, name))?;
+    Some(role.content())
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::api::request::{RequestInfo, Verb};
+use crate::request::info::{RequestInfo, Verb};
 
 /// What may be done to what. `*` stands for any.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

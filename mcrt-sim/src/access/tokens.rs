@@ -9,8 +9,8 @@ use serde_json::json;
 use crate::access::roles::Granted;
 use crate::access::rule::Deed;
 use crate::access::user::User;
-use crate::api::request::RequestInfo;
-use crate::api::status::Status;
+use crate::refusal::status::Status;
+use crate::request::info::RequestInfo;
 use crate::server::{Inner, Server};
 
 /// Who a request comes from.

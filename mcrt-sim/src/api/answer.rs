@@ -8,20 +8,21 @@ use futures::Stream;
 use http::HeaderValue;
 use serde_json::Value;
 
-use crate::api::accept::Form;
 use crate::api::discovery;
-use crate::api::request::{RequestInfo, Verb};
-use crate::api::status::Status;
 use crate::api::table::Table;
 use crate::api::writes;
 use crate::read::list;
 use crate::read::options::parse_version;
 use crate::read::watch;
+use crate::refusal::status::Status;
+use crate::request::accept::Form;
+use crate::request::info::{RequestInfo, Verb};
 use crate::server::Inner;
 use crate::state::object::{Object, ObjectKey};
-use crate::write::operation::Target;
+use crate::state::target::Target;
+use crate::tend::tend;
 use crate::write::scale::Scale;
-use crate::write::tend::tend;
+use crate::write::warnings::Warnings;
 
 /// A successful answer.
 pub(crate) enum Answer {
@@ -30,11 +31,21 @@ pub(crate) enum Answer {
     Typed(HeaderValue, Vec<u8>),
     Text(u16, String),
     Events(Pin<Box<dyn Stream<Item = Bytes> + Send>>),
+    /// An answer with something to tell beside it.
+    Warned(Vec<String>, Box<Answer>),
 }
 
 impl Answer {
     pub(crate) fn json(value: &Value) -> Self {
         Self::Json(200, value.to_string().into_bytes())
+    }
+
+    pub(crate) fn warned(self, warnings: &Warnings) -> Self {
+        let warnings = warnings.take();
+        if warnings.is_empty() {
+            return self;
+        }
+        Self::Warned(warnings, Box::new(self))
     }
 }
 
@@ -84,11 +95,11 @@ fn operate(server: &Arc<Inner>, target: Target, info: &RequestInfo, body: &[u8])
             let mut store = server.store();
             let asked = parse_version(info.resource_version().unwrap_or_default());
             let asked = asked.map_err(|why| Status::new(500, "", why))?;
-            let newest = store.seen(&target.kind, info);
+            let newest = store.seen(&target.kind, info.view());
             if asked > newest {
                 return Err(Status::version_too_large(asked, newest));
             }
-            let found = store.find_seen(&target.kind, &key, info);
+            let found = store.find_seen(&target.kind, &key, info.view());
             let found = found.ok_or_else(|| target.not_found(&key.name))?;
             Ok(one(200, &target, info, &found))
         }

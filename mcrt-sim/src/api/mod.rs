@@ -1,15 +1,10 @@
-//! What comes in and what goes out: requests, answers, errors, discovery.
+//! What comes in and what goes out: operations, answers, discovery.
 
-pub(crate) mod accept;
 pub(crate) mod answer;
-pub(crate) mod body;
-pub(crate) mod cause;
 pub(crate) mod discovery;
-pub(crate) mod names;
 pub(crate) mod openapi;
 pub(crate) mod options;
-pub(crate) mod path;
-pub(crate) mod request;
-pub(crate) mod status;
+pub(crate) mod reviews;
 pub(crate) mod table;
+mod versions;
 pub(crate) mod writes;

@@ -7,7 +7,8 @@ use serde_json::{Map, Value, json};
 use crate::api::answer::Answer;
 use crate::api::table::definition;
 use crate::server::Inner;
-use crate::state::kinds::{Kind, Version};
+use crate::state::kind::{Kind, Version};
+use crate::state::object::{field_mut, object_mut};
 
 /// Answers what stands after `/openapi/`.
 pub(crate) fn answer(server: &Inner, path: &[&str]) -> Option<Answer> {
@@ -143,11 +144,12 @@ fn schema(server: &Inner, kind: &Kind, version: &Version) -> Value {
     let mut schema = described
         .filter(Value::is_object)
         .unwrap_or_else(|| json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true}));
+    let properties = object_mut(field_mut(&mut schema, "properties"));
     for field in ["apiVersion", "kind"] {
-        schema["properties"][field] = json!({"type": "string"});
+        properties.insert(field.into(), json!({"type": "string"}));
     }
-    schema["properties"]["metadata"] =
-        json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    let metadata = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    properties.insert("metadata".into(), metadata);
     schema["x-kubernetes-group-version-kind"] = json!([gvk(kind, version)]);
     schema
 }

@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use crate::api::cause::Cause;
-use crate::api::request::{RequestInfo, Verb};
-use crate::api::status::Status;
+use crate::refusal::cause::Cause;
+use crate::refusal::status::Status;
+use crate::request::info::{RequestInfo, Verb};
 use crate::write::delete::{DeleteOptions, Propagation};
-use crate::write::operation::WriteOptions;
+use crate::write::operation::{Unknown, WriteOptions};
 
 /// How many bytes the name of a field manager may have.
 const MANAGER: usize = 128;
@@ -33,6 +33,11 @@ pub(crate) fn write_options(info: &RequestInfo) -> Result<WriteOptions, Status> 
         .collect();
     check_dry_run(&dry_run, &mut causes);
     let validation = info.query("fieldValidation").unwrap_or_default();
+    let unknown = match validation {
+        "Ignore" => Unknown::Ignore,
+        "Strict" => Unknown::Refuse,
+        _ => Unknown::Warn,
+    };
     if !matches!(validation, "" | "Ignore" | "Warn" | "Strict") {
         causes.push(Cause::unsupported(
             "fieldValidation",
@@ -45,7 +50,7 @@ pub(crate) fn write_options(info: &RequestInfo) -> Result<WriteOptions, Status> 
         dry_run: !dry_run.is_empty(),
         status: info.subresource() == Some("status"),
         patch: info.verb() == Verb::Patch,
-        strict: validation == "Strict",
+        unknown,
         ..WriteOptions::by(info.manager())
     })
 }

@@ -4,17 +4,17 @@ use serde_json::{Value, json};
 
 use crate::api::answer::{Answer, key, one};
 use crate::api::options::{delete_options, write_options};
-use crate::api::request::{RequestInfo, Verb};
-use crate::api::status::Status;
-use crate::merge::apply::check_config;
-use crate::merge::patch::{self, PatchType};
 use crate::read::list;
 use crate::read::options::ListOptions;
+use crate::refusal::status::Status;
+use crate::request::info::{RequestInfo, Verb};
 use crate::server::Inner;
 use crate::state::object::meta_mut;
+use crate::state::target::Target;
 use crate::write::admit::admit;
+use crate::write::apply::check_config;
 use crate::write::delete::Deleted;
-use crate::write::operation::Target;
+use crate::write::patch::{self, PatchType};
 use crate::write::scale::Scale;
 
 /// Reads the body of a write. Only the place of an error is told: its text may quote the body, which may be secret.
@@ -47,7 +47,7 @@ pub(crate) fn create(
     admit(target, info.namespace(), None, &mut value)?;
     let options = write_options(info)?;
     let object = server.store().create(target, value, &options)?;
-    Ok(one(201, target, info, &object))
+    Ok(one(201, target, info, &object).warned(&options.warnings))
 }
 
 pub(crate) fn update(
@@ -62,12 +62,12 @@ pub(crate) fn update(
     let options = write_options(info)?;
     let mut store = server.store();
     let Some(old) = store.find(&target.kind, &key) else {
-        if !target.kind.is_made_by_update() {
+        if !target.kind.is_made_by_update() || info.subresource().is_some() {
             return Err(target.not_found(&key.name));
         }
         meta_mut(&mut value).remove("resourceVersion");
         let object = store.create(target, value, &options)?;
-        return Ok(one(201, target, info, &object));
+        return Ok(one(201, target, info, &object).warned(&options.warnings));
     };
     let version = value["metadata"]["resourceVersion"].as_str().unwrap_or_default();
     if version.is_empty() && !target.kind.builtin {
@@ -79,7 +79,7 @@ pub(crate) fn update(
     } else {
         store.replace(target, &old, value, &options)?
     };
-    Ok(one(200, target, info, &object))
+    Ok(one(200, target, info, &object).warned(&options.warnings))
 }
 
 pub(crate) fn patch(
@@ -94,7 +94,7 @@ pub(crate) fn patch(
     let key = key(info);
     if kind != PatchType::Apply {
         let object = server.store().patch(target, &key, kind, &value, &options)?;
-        return Ok(one(200, target, info, &object));
+        return Ok(one(200, target, info, &object).warned(&options.warnings));
     }
     check_config(target, &value)?;
     admit(target, info.namespace(), info.name(), &mut value)?;

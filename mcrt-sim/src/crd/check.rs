@@ -2,9 +2,10 @@
 
 use serde_json::{Number, Value};
 
-use crate::api::cause::Cause;
 use crate::crd::formats;
+use crate::crd::lists::{duplicates, same_item};
 use crate::crd::node::{Limits, Node};
+use crate::refusal::cause::Cause;
 
 /// What is wrong with an object. What was there before and is left as it was is not looked at again.
 pub(crate) fn check(node: &Node, value: &Value, before: Option<&Value>) -> Vec<Cause> {
@@ -40,7 +41,7 @@ struct Check {
     causes: Vec<Cause>,
 }
 
-fn below(at: &str, name: &str) -> String {
+pub(super) fn below(at: &str, name: &str) -> String {
     if at.is_empty() {
         name.to_owned()
     } else {
@@ -249,12 +250,10 @@ impl Check {
             };
             wrong(format!("validate one and only one schema (oneOf). {found}"));
         }
-        if !rules.all.is_empty() && !rules.all.iter().all(|branch| fits(branch, value)) {
-            let rest = if rules.all.iter().any(|branch| fits(branch, value)) {
-                ""
-            } else {
-                ". None validated"
-            };
+        // Each branch is looked at once: twice would be a million times at twenty levels.
+        let fitting = rules.all.iter().filter(|branch| fits(branch, value)).count();
+        if fitting < rules.all.len() {
+            let rest = if fitting > 0 { "" } else { ". None validated" };
             wrong(format!("validate all the schemas (allOf){rest}"));
         }
         if rules.not.as_ref().is_some_and(|branch| fits(branch, value)) {
@@ -265,54 +264,4 @@ impl Check {
 
 fn items(count: usize) -> &'static str {
     if count == 1 { "item" } else { "items" }
-}
-
-/// The item of a keyed list that was there under the same keys.
-fn same_item<'a>(node: &Node, before: &'a Value, item: &Value) -> Option<&'a Value> {
-    let same = |one: &&Value| {
-        !node.keys.is_empty() && node.keys.iter().all(|key| one.get(&**key) == item.get(&**key))
-    };
-    before.as_array()?.iter().find(same)
-}
-
-/// Items that a set or a keyed list has twice.
-fn duplicates(node: &Node, value: &Value, before: Option<&Value>, at: &str, causes: &mut Vec<Cause>) {
-    if before == Some(value) {
-        return;
-    }
-    match value {
-        Value::Object(fields) => {
-            for (name, field) in fields {
-                if let Some(node) = node.field(name) {
-                    let before = before.and_then(|before| before.get(name));
-                    duplicates(node, field, before, &below(at, name), causes);
-                }
-            }
-        }
-        Value::Array(items) => {
-            for (index, item) in items.iter().enumerate() {
-                let here = format!("{at}[{index}]");
-                let id = |item: &Value| {
-                    let keys = node
-                        .keys
-                        .iter()
-                        .filter_map(|key| Some((key.to_string(), item.get(&**key)?.clone())));
-                    if node.set {
-                        item.clone()
-                    } else {
-                        Value::Object(keys.collect())
-                    }
-                };
-                let told = node.set || !node.keys.is_empty();
-                if told && items[..index].iter().any(|known| id(known) == id(item)) {
-                    let message = format!("Duplicate value: {}", id(item));
-                    causes.push(Cause::of("FieldValueDuplicate", &here, message));
-                }
-                if let Some(node) = &node.item {
-                    duplicates(node, item, None, &here, causes);
-                }
-            }
-        }
-        _ => {}
-    }
 }

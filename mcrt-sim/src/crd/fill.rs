@@ -3,13 +3,14 @@
 use serde_json::Value;
 
 use crate::crd::node::Node;
+use crate::crd::place;
 
 /// What every object has, whatever its schema says.
 const ENVELOPE: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
 /// Drops what the schema does not know, nulls where there may be none, and fills in defaults.
 pub(crate) fn fill(node: &Node, value: &mut Value) {
-    prune(Some(node), value, true, &mut Vec::new(), "");
+    prune(Some(node), value, true, &mut Vec::new(), &mut String::new());
     drop_nulls(node, value);
     default(node, value);
 }
@@ -17,12 +18,17 @@ pub(crate) fn fill(node: &Node, value: &mut Value) {
 /// The paths of the fields that the schema does not know.
 pub(crate) fn unknown(node: &Node, value: &Value) -> Vec<String> {
     let mut unknown = Vec::new();
-    prune(Some(node), &mut value.clone(), true, &mut unknown, "");
-    unknown.sort();
+    prune(
+        Some(node),
+        &mut value.clone(),
+        true,
+        &mut unknown,
+        &mut String::new(),
+    );
     unknown
 }
 
-fn prune(node: Option<&Node>, value: &mut Value, embedded: bool, unknown: &mut Vec<String>, at: &str) {
+fn prune(node: Option<&Node>, value: &mut Value, embedded: bool, unknown: &mut Vec<String>, at: &mut String) {
     let embedded = embedded || node.is_some_and(|node| node.embedded);
     let preserve = node.is_some_and(|node| node.preserve);
     match value {
@@ -30,17 +36,12 @@ fn prune(node: Option<&Node>, value: &mut Value, embedded: bool, unknown: &mut V
             if embedded && ENVELOPE.contains(&name.as_str()) {
                 return true;
             }
-            let here = if at.is_empty() {
-                name.clone()
-            } else {
-                format!("{at}.{name}")
-            };
             let known = node.and_then(|node| node.field(name));
             let open = node.is_some_and(|node| node.open && !node.fields.contains_key(name.as_str()));
             if known.is_some() {
-                prune(known, field, false, unknown, &here);
+                place::within(at, name, |at| prune(known, field, false, unknown, at));
             } else if !preserve && !open {
-                unknown.push(here);
+                place::within(at, name, |at| unknown.push(at.clone()));
                 return false;
             }
             true
@@ -49,7 +50,7 @@ fn prune(node: Option<&Node>, value: &mut Value, embedded: bool, unknown: &mut V
             let item = node.and_then(|node| node.item.as_deref());
             for (index, value) in items.iter_mut().enumerate() {
                 if item.is_some() || !preserve {
-                    prune(item, value, false, unknown, &format!("{at}[{index}]"));
+                    place::at(at, index, |at| prune(item, value, false, unknown, at));
                 }
             }
         }

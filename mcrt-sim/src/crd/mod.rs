@@ -7,8 +7,10 @@ pub(crate) mod check;
 pub(crate) mod definition;
 pub(crate) mod fill;
 pub(crate) mod formats;
-pub(crate) mod names;
+pub(crate) mod lists;
 pub(crate) mod node;
+pub(crate) mod place;
+pub(crate) mod structural;
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Weak};
@@ -17,8 +19,8 @@ use parking_lot::Mutex;
 use serde_json::Value;
 
 use crate::crd::node::Node;
-use crate::merge::types::{Cursor, Type, TypeId, Types};
-use crate::state::kinds::envelope;
+use crate::schema::builtin;
+use crate::schema::types::{Cursor, Field, Map, Scalar, Type, TypeId, Types};
 
 /// What one version of a defined kind says about its objects.
 #[derive(Debug)]
@@ -72,4 +74,18 @@ impl Compiled {
     pub(crate) fn cursor(&self) -> Cursor<'_> {
         self.types.cursor(self.root)
     }
+}
+
+/// The type of a custom resource: what all objects have, and these fields.
+fn envelope(types: &mut Types, mut fields: HashMap<Box<str>, Field>, rest: Option<TypeId>) -> Type {
+    let text = types.push(Type::Scalar(Scalar::Text));
+    let metadata = types.push(Type::Builtin(builtin::metadata()));
+    for (name, ty) in [("apiVersion", text), ("kind", text), ("metadata", metadata)] {
+        fields.insert(name.into(), Field::of(ty));
+    }
+    Type::Map(Map {
+        atomic: false,
+        fields,
+        rest,
+    })
 }

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use regex::Regex;
 use serde_json::{Number, Value};
 
-use crate::merge::types::{Field, List, Map, Relation, Scalar, Type, TypeId, Types};
-use crate::state::builtin;
+use crate::schema::builtin;
+use crate::schema::types::{Field, List, Map, Relation, Scalar, Type, TypeId, Types};
 
 /// One place of a schema.
 #[derive(Debug, Default)]

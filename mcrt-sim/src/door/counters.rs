@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
-use crate::api::request::{RequestInfo, Verb};
+use crate::request::info::{RequestInfo, Verb};
 
 /// Counts of one server at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::faults::fault::{Fault, Refusal, What};
+use crate::refusal::status::{TOO_OLD, reason_of};
 
 /// The fate of a request.
 #[derive(Clone, Debug, PartialEq)]
@@ -104,22 +105,3 @@ impl Verdict {
         vec![Fault(what)]
     }
 }
-
-/// The reason that belongs to a code.
-pub(crate) fn reason_of(code: u16) -> &'static str {
-    match code {
-        400 => "BadRequest",
-        401 => "Unauthorized",
-        403 => "Forbidden",
-        404 => "NotFound",
-        409 => "Conflict",
-        410 => "Expired",
-        422 => "Invalid",
-        429 => "TooManyRequests",
-        503 => "ServiceUnavailable",
-        504 => "Timeout",
-        _ => "InternalError",
-    }
-}
-
-pub(crate) const TOO_OLD: &str = "too old resource version";

@@ -2,6 +2,7 @@
 
 #[cfg(feature = "tls")]
 pub(crate) mod authority;
+pub(crate) mod body;
 pub(crate) mod connection;
 pub(crate) mod counters;
 pub(crate) mod hook;

@@ -8,20 +8,19 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER, WARNING};
 use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use tower::BoxError;
 
-use crate::access::reviews;
 use crate::api::answer::{self, Answer};
-use crate::api::body::{Body, Guards};
-use crate::api::request::{RequestInfo, Verb};
-use crate::api::status::Status;
+use crate::api::reviews;
+use crate::door::body::{Body, Guards};
 use crate::door::counters::Open;
 use crate::faults::effects::{Effects, Instead, Spoil};
 use crate::faults::stream::{broken, refused, spoil_events, spoil_whole};
-use crate::read::watch::error_event;
+use crate::refusal::status::Status;
+use crate::request::info::{RequestInfo, Verb};
 use crate::server::Server;
 
 /// How large a request's body may be; what a real server allows.
@@ -101,20 +100,35 @@ where
         return Err(broken());
     }
     Ok(match answer {
-        Ok(Answer::Json(code, bytes)) => response(code, JSON, whole(bytes, &effects.spoils, guards)),
-        Ok(Answer::Typed(media_type, bytes)) => {
-            response(200, media_type, whole(bytes, &effects.spoils, guards))
-        }
-        Ok(Answer::Text(code, text)) => response(code, TEXT, whole(text.into(), &effects.spoils, guards)),
-        Ok(Answer::Events(events)) if effects.spoils.is_empty() => {
-            response(200, JSON, Body::events(events, guards))
-        }
-        Ok(Answer::Events(events)) => {
-            let frames = spoil_events(events, &effects.spoils);
-            response(200, JSON, Body::frames(frames, guards))
-        }
+        Ok(answer) => respond(answer, &effects.spoils, guards),
         Err(status) => refuse(&status, guards),
     })
+}
+
+fn respond(answer: Answer, spoils: &[Spoil], guards: Guards) -> Response<Body> {
+    match answer {
+        Answer::Json(code, bytes) => response(code, JSON, whole(bytes, spoils, guards)),
+        Answer::Typed(media_type, bytes) => response(200, media_type, whole(bytes, spoils, guards)),
+        Answer::Text(code, text) => response(code, TEXT, whole(text.into(), spoils, guards)),
+        Answer::Events(events) if spoils.is_empty() => response(200, JSON, Body::events(events, guards)),
+        Answer::Events(events) => {
+            let frames = spoil_events(events, spoils);
+            response(200, JSON, Body::frames(frames, guards))
+        }
+        Answer::Warned(warnings, answer) => {
+            let mut response = respond(*answer, spoils, guards);
+            for warning in warnings.iter().filter_map(|text| warning(text)) {
+                response.headers_mut().append(WARNING, warning);
+            }
+            response
+        }
+    }
+}
+
+/// A warning as a header of the answer, in the form that clients of Kubernetes print.
+fn warning(text: &str) -> Option<HeaderValue> {
+    let quoted = text.replace('\\', "\\\\").replace('"', "\\\"");
+    HeaderValue::from_bytes(format!("299 - \"{quoted}\"").as_bytes()).ok()
 }
 
 async fn wait(delay: Duration) {
@@ -133,7 +147,7 @@ async fn instead_of_answer(
         Instead::Hang => match std::future::pending::<Infallible>().await {},
         Instead::HangBody => Ok(response(200, JSON, Body::silence(guards))),
         Instead::WatchError(refusal) if info.verb() == Verb::Watch => {
-            let event = error_event(&refusal.status());
+            let event = refusal.status().to_event();
             Ok(response(200, JSON, Body::whole(event, guards)))
         }
         Instead::Status(refusal) | Instead::WatchError(refusal) => Ok(refuse(&refusal.status(), guards)),

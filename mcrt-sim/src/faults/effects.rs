@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::api::request::View;
 use crate::faults::fault::{Fault, Refusal, What};
+use crate::state::view::View;
 
 /// The sum of the faults of a request.
 #[derive(Default)]

@@ -3,8 +3,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use crate::api::status::Status;
-use crate::door::hook::{TOO_OLD, reason_of};
+use crate::refusal::status::{Status, TOO_OLD, reason_of};
 
 /// What happens to a request: something takes the place of its answer, comes before it, or spoils it.
 #[derive(Clone, Debug, PartialEq)]

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::api::request::RequestInfo;
 use crate::faults::fault::{Fault, What};
 use crate::faults::requests::Requests;
+use crate::request::info::RequestInfo;
 
 /// A list of rules: these requests, that fault.
 ///

@@ -5,7 +5,7 @@ use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::api::request::{RequestInfo, Verb};
+use crate::request::info::{RequestInfo, Verb};
 
 type Test = Arc<dyn Fn(&RequestInfo) -> bool + Send + Sync>;
 

@@ -11,10 +11,8 @@ use serde_json::Value;
 use tokio::time::{Instant, Sleep, sleep_until};
 use tower::BoxError;
 
-use crate::api::status::Status;
-use crate::door::hook::TOO_OLD;
 use crate::faults::effects::Spoil;
-use crate::read::watch::error_event;
+use crate::refusal::status::{Status, TOO_OLD};
 
 pub(crate) type Frames = BoxStream<'static, Result<Bytes, BoxError>>;
 
@@ -38,7 +36,7 @@ pub(crate) fn spoil_events(events: BoxStream<'static, Bytes>, spoils: &[Spoil]) 
         Spoil::CloseAfter(after) => until(frames, after, stream::empty().boxed()),
         Spoil::ResetAfter(after) => until(frames, after, once(Err(broken())).boxed()),
         Spoil::ExpireAfter(after) => {
-            let event = error_event(&Status::expired(TOO_OLD));
+            let event = Status::expired(TOO_OLD).to_event();
             until(frames, after, once(Ok(event)).boxed())
         }
         Spoil::Lag(lag) => later(frames, lag),

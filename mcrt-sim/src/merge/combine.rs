@@ -1,9 +1,12 @@
 //! Laying a configuration over a live object, taking fields out of one, and checking that it fits its schema.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde_json::{Map, Value};
 
-use crate::merge::fields::{Elem, FieldSet, display_elem};
-use crate::merge::types::{Cursor, ListShape, MapShape, Relation, Scalar, Shape, Type};
+use crate::merge::fields::FieldSet;
+use crate::schema::elem::Elem;
+use crate::schema::types::{Cursor, ListShape, MapShape, Relation, Scalar, Shape, Type};
 
 /// Both sides as one; what only one side has is kept, where they differ the configuration wins.
 pub(crate) fn merge(ty: Cursor<'_>, live: Option<&Value>, config: Option<&Value>) -> Option<Value> {
@@ -51,42 +54,46 @@ fn merge_lists(list: ListShape<'_>, live: &[Value], config: &[Value]) -> Vec<Val
     let elems =
         |side: &[Value]| -> Vec<Option<Elem>> { side.iter().map(|item| list.elem(item).ok()).collect() };
     let (left, right) = (elems(live), elems(config));
-    let both = |elem: &Option<Elem>| left.contains(elem);
-    let mut shared = right.iter().filter(|elem| both(elem)).peekable();
-    let mut done: Vec<&Option<Elem>> = Vec::new();
+    let wanted: BTreeSet<_> = right.iter().collect();
+    let mut known = BTreeMap::new();
+    for (index, elem) in left.iter().enumerate() {
+        known.entry(elem).or_insert(index);
+    }
+    let mut shared = right.iter().filter(|elem| known.contains_key(elem)).peekable();
+    let mut done = BTreeSet::new();
     let mut merged = Vec::with_capacity(live.len().max(config.len()));
     let take = |index: usize| {
-        let known = left.iter().position(|elem| *elem == right[index]);
-        merge(list.item, known.map(|known| &live[known]), Some(&config[index]))
+        let known = known.get(&right[index]).map(|known| &live[*known]);
+        merge(list.item, known, Some(&config[index]))
     };
     let (mut l, mut r) = (0, 0);
     while l < left.len() || r < right.len() {
         if l < left.len() && r < right.len() {
             if left[l] == right[r] {
-                done.push(&left[l]);
+                done.insert(&left[l]);
                 merged.extend(take(r));
                 (l, r) = (l + 1, r + 1);
                 shared.next();
                 continue;
             }
-            if right.contains(&left[l]) && shared.peek().is_some_and(|next| **next != left[l]) {
+            if wanted.contains(&left[l]) && shared.peek().is_some_and(|next| **next != left[l]) {
                 // In both, but its turn is another one.
                 l += 1;
                 continue;
             }
         }
         if l < left.len() {
-            if !right.contains(&left[l]) {
+            if !wanted.contains(&left[l]) {
                 merged.push(live[l].clone());
                 l += 1;
                 continue;
             }
-            if done.contains(&&left[l]) {
+            if done.contains(&left[l]) {
                 l += 1;
             }
         }
         if r < right.len() {
-            done.push(&right[r]);
+            done.insert(&right[r]);
             merged.extend(take(r));
             if shared.peek() == Some(&&right[r]) {
                 shared.next();
@@ -164,7 +171,7 @@ pub(crate) fn check(ty: Cursor<'_>, value: &Value) -> Result<(), String> {
 }
 
 fn check_items(list: ListShape<'_>, items: &[Value]) -> Result<(), String> {
-    let mut seen = Vec::new();
+    let mut seen = BTreeSet::new();
     for (index, item) in items.iter().enumerate() {
         let step = if *list.relation() == Relation::Atomic {
             format!("[{index}]")
@@ -172,11 +179,10 @@ fn check_items(list: ListShape<'_>, items: &[Value]) -> Result<(), String> {
             let elem = list
                 .elem(item)
                 .map_err(|why| format!(": element {index}: {why}"))?;
-            let step = display_elem(&elem);
-            if seen.contains(&elem) {
+            let step = elem.display();
+            if !seen.insert(elem) {
                 return Err(format!(": duplicate entries for key {step}"));
             }
-            seen.push(elem);
             step
         };
         check(list.item, item).map_err(|why| format!("{step}{why}"))?;

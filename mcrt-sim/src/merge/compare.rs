@@ -1,9 +1,12 @@
 //! What a write has changed, field by field, as the schema divides an object into fields.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value};
 
-use crate::merge::fields::{Elem, FieldSet, Path};
-use crate::merge::types::{Cursor, ListShape, MapShape, Shape};
+use crate::merge::fields::{FieldSet, Path};
+use crate::schema::elem::Elem;
+use crate::schema::types::{Cursor, ListShape, MapShape, Shape};
 
 /// The differences of two objects; no field is in two of the sets.
 #[derive(Clone, Debug, Default)]
@@ -112,8 +115,8 @@ impl Comparison {
         if before.is_empty() && after.is_empty() {
             return self.leaf(old, new, at);
         }
-        let fresh = after.iter().filter(|(elem, _)| find(&before, elem).is_empty());
-        for (elem, _) in before.iter().chain(fresh) {
+        let fresh = after.keys().filter(|elem| !before.contains_key(*elem));
+        for elem in before.keys().chain(fresh) {
             at.push(elem.clone());
             self.items(list, find(&before, elem), find(&after, elem), at);
             at.pop();
@@ -146,20 +149,18 @@ fn fields_of(side: Option<&Value>) -> impl Iterator<Item = (&String, &Value)> {
     side.and_then(Value::as_object).into_iter().flatten()
 }
 
-type Index<'v> = Vec<(Elem, Vec<&'v Value>)>;
+/// Sorted, so that long lists are gone through once.
+type Index<'v> = BTreeMap<Elem, Vec<&'v Value>>;
 
 fn find<'i, 'v>(index: &'i Index<'v>, elem: &Elem) -> &'i [&'v Value] {
-    let found = index.iter().find(|(known, _)| known == elem);
-    found.map_or(&[], |(_, items)| items)
+    index.get(elem).map_or(&[], Vec::as_slice)
 }
 
 fn index<'v>(list: ListShape<'_>, side: Option<&'v Value>) -> Index<'v> {
-    let mut index: Index<'_> = Vec::new();
+    let mut index = Index::new();
     for item in side.and_then(Value::as_array).into_iter().flatten() {
-        let Ok(elem) = list.elem(item) else { continue };
-        match index.iter_mut().find(|(known, _)| *known == elem) {
-            Some((_, items)) => items.push(item),
-            None => index.push((elem, vec![item])),
+        if let Ok(elem) = list.elem(item) {
+            index.entry(elem).or_default().push(item);
         }
     }
     index

@@ -4,31 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use crate::merge::types::{Cursor, Shape};
-
-/// One step of a path, written as `fieldsV1` does: `f:` and a field's name, `k:` and the keys of a list item,
-/// `v:` and an item of a set.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Elem(Box<str>);
-
-impl Elem {
-    pub(crate) fn field(name: &str) -> Self {
-        Self(format!("f:{name}").into())
-    }
-
-    pub(crate) fn key(keys: Map<String, Value>) -> Self {
-        Self(format!("k:{}", Value::Object(keys)).into())
-    }
-
-    pub(crate) fn item(item: &Value) -> Self {
-        Self(format!("v:{item}").into())
-    }
-
-    /// The name, if the step leads to a field.
-    pub(crate) fn name(&self) -> Option<&str> {
-        self.0.strip_prefix("f:")
-    }
-}
+use crate::schema::elem::Elem;
+use crate::schema::types::{Cursor, Shape};
 
 pub(crate) type Path = Vec<Elem>;
 
@@ -165,7 +142,7 @@ impl FieldSet {
             if let (true, Value::Object(below)) = (node.member && !node.below.is_empty(), &mut below) {
                 below.insert(".".into(), Value::Object(Map::new()));
             }
-            fields.insert(elem.0.to_string(), below);
+            fields.insert(elem.as_str().to_owned(), below);
         }
         Value::Object(fields)
     }
@@ -177,10 +154,10 @@ impl FieldSet {
             if name == "." {
                 continue;
             }
-            matches!(name.as_bytes(), [b'f' | b'k' | b'v' | b'i', b':', ..]).then_some(())?;
+            let elem = Elem::read(name)?;
             let below = Self::from_v1(inner)?;
             let member = below.is_empty() || inner.get(".").is_some();
-            set.0.insert(Elem(name.as_str().into()), Node { member, below });
+            set.0.insert(elem, Node { member, below });
         }
         Some(set)
     }
@@ -224,20 +201,5 @@ impl FieldSet {
 
 /// How a path reads in a conflict: `.spec.containers[name="a"].image`.
 pub(crate) fn display(path: &[Elem]) -> String {
-    path.iter().map(display_elem).collect()
-}
-
-pub(crate) fn display_elem(elem: &Elem) -> String {
-    match elem.0.split_at(2) {
-        ("f:", name) => format!(".{name}"),
-        ("k:", keys) => {
-            let keys: Map<String, Value> = serde_json::from_str(keys).unwrap_or_default();
-            let keys: Vec<_> = keys
-                .iter()
-                .map(|(name, value)| format!("{name}={value}"))
-                .collect();
-            format!("[{}]", keys.join(","))
-        }
-        (_, item) => format!("[={item}]"),
-    }
+    path.iter().map(Elem::display).collect()
 }

@@ -7,10 +7,11 @@ use std::sync::LazyLock;
 use serde_json::{Map, Value, json};
 
 use crate::merge::compare::Comparison;
-use crate::merge::fields::{Elem, FieldSet};
+use crate::merge::fields::FieldSet;
 use crate::merge::zero::zero;
+use crate::schema::elem::Elem;
 use crate::state::object::{meta_mut, now};
-use crate::write::operation::Target;
+use crate::state::target::Target;
 
 /// How many writers by update an object remembers; the oldest are then taken as one.
 const UPDATERS: usize = 10;

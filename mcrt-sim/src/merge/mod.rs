@@ -1,11 +1,8 @@
 //! Patches and server-side apply: merging by the lists of a schema, and who owns what.
 
-pub(crate) mod apply;
 pub(crate) mod combine;
 pub(crate) mod compare;
 pub(crate) mod fields;
 pub(crate) mod managed;
-pub(crate) mod patch;
 pub(crate) mod strategic;
-pub(crate) mod types;
 pub(crate) mod zero;

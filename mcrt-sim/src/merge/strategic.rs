@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use crate::api::status::Status;
-use crate::merge::types::{Cursor, MapShape, Patch};
+use crate::refusal::status::Status;
+use crate::schema::types::{Cursor, MapShape, Patch};
 
 const DIRECTIVE: &str = "$patch";
 const RETAIN_KEYS: &str = "$retainKeys";

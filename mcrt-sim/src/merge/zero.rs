@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::merge::types::{Cursor, MapShape, Scalar, Type};
+use crate::schema::types::{Cursor, MapShape, Scalar, Type};
 
 /// An empty object as the server sees it before a create.
 pub(crate) fn zero(ty: Cursor<'_>) -> Value {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::state::kinds::{Kind, Version};
+use crate::state::kind::{Kind, Version};
 use crate::state::object::Object;
 
 /// One comma-separated part of a field selector.

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use crate::api::request::RequestInfo;
 use crate::read::fields::{self, FieldRequirement};
 use crate::read::labels::{self, Requirement};
-use crate::state::kinds::{Kind, Version};
+use crate::request::info::RequestInfo;
+use crate::state::kind::{Kind, Version};
 use crate::state::object::Object;
 
 /// A namespace and selectors.

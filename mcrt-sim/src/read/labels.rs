@@ -1,6 +1,6 @@
 //! Label selectors: their grammar, refused with the sentences of a real server, and what they match.
 
-use crate::api::names::{label_key, label_value};
+use crate::refusal::names::{label_key, label_value};
 use crate::state::object::Object;
 
 /// One comma-separated part of a label selector.

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use crate::api::request::RequestInfo;
-use crate::api::status::Status;
 use crate::read::options::{ListOptions, Matching};
 use crate::read::page::Position;
+use crate::refusal::status::Status;
+use crate::request::info::RequestInfo;
 use crate::server::Inner;
 use crate::state::object::{Object, ObjectKey};
 use crate::state::store::Store;
-use crate::write::operation::Target;
+use crate::state::target::Target;
 
 /// One page of a list.
 pub(crate) struct Page {
@@ -41,7 +41,7 @@ impl Page {
 pub(crate) fn list(server: &Inner, target: &Target, info: &RequestInfo) -> Result<Vec<u8>, Status> {
     let options = ListOptions::read(info, &target.kind, &target.version)?;
     let mut store = server.store();
-    let newest = store.seen(&target.kind, info);
+    let newest = store.seen(&target.kind, info.view());
     let page = page(&mut store, target, &options, newest)?;
     drop(store);
     let metadata = page.metadata().to_string();

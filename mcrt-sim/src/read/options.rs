@@ -1,10 +1,10 @@
 //! The parameters of lists and watches: how they are read, and which of them go together.
 
-use crate::api::cause::Cause;
-use crate::api::request::{RequestInfo, Verb};
-use crate::api::status::Status;
 use crate::read::filter::Filter;
-use crate::state::kinds::{Kind, Version};
+use crate::refusal::cause::Cause;
+use crate::refusal::status::Status;
+use crate::request::info::{RequestInfo, Verb};
+use crate::state::kind::{Kind, Version};
 
 /// What a list or a watch asks for.
 #[derive(Clone, Debug)]

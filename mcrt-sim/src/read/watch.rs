@@ -9,15 +9,14 @@ use serde_json::json;
 use tokio::sync::watch::Receiver;
 use tokio::time::Instant;
 
-use crate::api::request::RequestInfo;
-use crate::api::status::Status;
-use crate::door::hook::TOO_OLD;
 use crate::read::filter::Filter;
 use crate::read::options::ListOptions;
+use crate::refusal::status::{Status, TOO_OLD};
+use crate::request::info::RequestInfo;
 use crate::server::Inner;
 use crate::state::log::{Batch, Event, Signal, Told};
 use crate::state::object::Object;
-use crate::write::operation::Target;
+use crate::state::target::Target;
 
 /// How often a watch that allows bookmarks gets one.
 const BOOKMARKS: Duration = Duration::from_mins(1);
@@ -64,7 +63,7 @@ pub(crate) fn watch(
     let bookmarks = options.bookmarks;
     let now = Instant::now();
     let mut store = server.store();
-    let current = store.seen(&target.kind, info);
+    let current = store.seen(&target.kind, info.view());
     if store.registry.by_id(&target.kind.id).is_none() {
         // It went between the look at the path and this one; its watches have been ended already.
         return Err(Status::not_served());
@@ -112,7 +111,7 @@ pub(crate) fn watch(
         ahead.then(|| Status::version_too_large(asked, current))
     };
     watch.ended = impossible.is_some();
-    let refused = impossible.as_ref().map(error_event);
+    let refused = impossible.as_ref().map(Status::to_event);
     let rest = futures::stream::unfold(watch, |mut watch| async move {
         let frame = watch.next().await?;
         Some((frame, watch))
@@ -147,7 +146,7 @@ impl Watch {
             }
             if signal.expired != self.started.expired {
                 self.ended = true;
-                return Some(error_event(&Status::expired(TOO_OLD)));
+                return Some(Status::expired(TOO_OLD).to_event());
             }
             let version = match self.step() {
                 Step::Send(frame) => return Some(frame.into()),
@@ -203,6 +202,10 @@ impl Watch {
         }
         let (batch, version) = {
             let mut store = self.server.store();
+            if self.signal.borrow().cut != self.started.cut {
+                // Since the last look; the store may be that of another life by now.
+                return Step::Again;
+            }
             let version = store.version;
             (
                 store.resource(&self.target.kind).events(self.sequence, FRAME),
@@ -213,7 +216,7 @@ impl Watch {
             Batch::Events(events) => events,
             Batch::Lagged => {
                 self.ended = true;
-                return Step::Send(error_event(&Status::expired(TOO_OLD)).into());
+                return Step::Send(Status::expired(TOO_OLD).to_event().into());
             }
         };
         if events.is_empty() {
@@ -275,9 +278,4 @@ fn write_event(kind: &str, object: &Object, target: &Target, metadata_only: bool
         object.write(&target.version, out);
     }
     out.extend_from_slice(b"}\n");
-}
-
-/// The event by which a stream tells its failure.
-pub(crate) fn error_event(status: &Status) -> Bytes {
-    format!("{}\n", json!({"type": "ERROR", "object": status.to_value()})).into()
 }

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use crate::state::kinds::Version;
+use crate::state::kind::Version;
 
 /// Where an object lives; the namespace is empty for cluster-scoped objects.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -40,6 +40,7 @@ pub(crate) struct Object {
     pub(crate) cleanup: Cleanup,
     labels: Box<[(Box<str>, Box<str>)]>,
     owners: Box<[Owner]>,
+    finalizers: Box<[Box<str>]>,
     body: Bytes,
 }
 
@@ -84,6 +85,7 @@ impl Object {
         let text = |field: &str| metadata[field].as_str().unwrap_or_default();
         let labels = metadata["labels"].as_object().into_iter().flatten();
         let owners = metadata["ownerReferences"].as_array().into_iter().flatten();
+        let finalizers = metadata["finalizers"].as_array().into_iter().flatten();
         Self {
             key: ObjectKey::new(text("namespace"), text("name")),
             version,
@@ -94,6 +96,7 @@ impl Object {
                 .map(|(key, value)| (boxed(key), boxed(value.as_str().unwrap_or_default())))
                 .collect(),
             owners: owners.filter_map(owner).collect(),
+            finalizers: finalizers.filter_map(Value::as_str).map(boxed).collect(),
             // Boxed, so that no spare capacity stays with every object.
             body: Bytes::from(value.to_string().into_bytes().into_boxed_slice()),
         }
@@ -108,6 +111,10 @@ impl Object {
 
     pub(crate) fn owners(&self) -> &[Owner] {
         &self.owners
+    }
+
+    pub(crate) fn finalizers(&self) -> impl Iterator<Item = &str> {
+        self.finalizers.iter().map(|finalizer| &**finalizer)
     }
 
     /// Whether an owner's deletion in the foreground waits for this object.

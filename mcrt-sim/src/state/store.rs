@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::api::request::RequestInfo;
-use crate::state::kinds::{CRDS, Kind, Registry};
+use crate::state::kind::{CRDS, Kind};
 use crate::state::log::{Event, Resource};
 use crate::state::object::{Object, ObjectKey};
+use crate::state::registry::Registry;
+use crate::state::view::View;
 use crate::state::work::{Work, WorkQueue};
 
 /// The `ConfigMap` that every namespace has.
@@ -61,12 +62,11 @@ impl Store {
     }
 
     /// The version that a read sees: the newest, unless a fault holds it back.
-    pub(crate) fn seen(&mut self, kind: &Kind, info: &RequestInfo) -> u64 {
+    pub(crate) fn seen(&mut self, kind: &Kind, view: Option<View>) -> u64 {
         let newest = self.version;
+        let seen = view.map_or(newest, |view| view.version(newest));
         // Further back the log says nothing any more.
-        info.seen_version(newest)
-            .max(self.resource(kind).trimmed())
-            .min(newest)
+        seen.max(self.resource(kind).trimmed()).min(newest)
     }
 
     /// The object as a read sees it.
@@ -74,9 +74,9 @@ impl Store {
         &mut self,
         kind: &Kind,
         key: &ObjectKey,
-        info: &RequestInfo,
+        view: Option<View>,
     ) -> Option<Arc<Object>> {
-        let version = self.seen(kind, info);
+        let version = self.seen(kind, view);
         self.resource(kind).find_at(key, version)
     }
 

@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value};
 
-use crate::api::status::Status;
+use crate::refusal::status::Status;
 use crate::state::object::{Object, meta_mut, name_suffix};
-use crate::write::operation::Target;
+use crate::state::target::Target;
 use crate::write::shape;
 
 /// How many bytes of a prefix a generated name keeps.

@@ -2,14 +2,15 @@
 
 use serde_json::Value;
 
-use crate::api::cause::Cause;
-use crate::api::status::Status;
-use crate::crd::{check as rules, definition, fill};
-use crate::merge::types::{Cursor, Scalar, Type};
-use crate::write::operation::{Target, WriteOptions};
+use crate::crd::{check as rules, definition, fill, place};
+use crate::refusal::cause::Cause;
+use crate::refusal::status::Status;
+use crate::schema::types::{Cursor, Scalar, Type};
+use crate::state::target::Target;
+use crate::write::operation::{Unknown, WriteOptions};
 
-/// Refuses values of other types than a built-in kind has, and fields that the schema does not know for clients
-/// that ask for it; all others lose them in silence.
+/// Refuses values of other types than a built-in kind has. Fields that the schema does not know are refused or told
+/// to clients that ask for it; all others lose them in silence.
 pub(crate) fn check_fields(target: &Target, value: &Value, options: &WriteOptions) -> Result<(), Status> {
     if options.apply {
         return Ok(());
@@ -17,17 +18,20 @@ pub(crate) fn check_fields(target: &Target, value: &Value, options: &WriteOption
     if let Some(why) = misfit_of(target, value) {
         return Err(refuse(target, options, &why));
     }
-    if !options.strict {
+    if options.unknown == Unknown::Ignore {
         return Ok(());
     }
-    let unknown = unknown(target, value);
-    if unknown.is_empty() {
+    let fields = unknown(target, value).into_iter();
+    let fields: Vec<_> = fields.map(|field| format!("unknown field {field:?}")).collect();
+    if options.unknown == Unknown::Warn {
+        for field in fields {
+            options.warnings.add(field);
+        }
         return Ok(());
     }
-    let fields: Vec<_> = unknown
-        .iter()
-        .map(|field| format!("unknown field {field:?}"))
-        .collect();
+    if fields.is_empty() {
+        return Ok(());
+    }
     let why = format!("strict decoding error: {}", fields.join(", "));
     Err(refuse(target, options, &why))
 }
@@ -45,18 +49,19 @@ fn refuse(target: &Target, options: &WriteOptions, why: &str) -> Status {
 
 fn misfit_of(target: &Target, value: &Value) -> Option<String> {
     let ty = target.kind.builtin.then(|| target.version.schema.cursor())?;
-    misfit(ty, value, &target.kind.kind)
+    misfit(ty, value, &mut target.kind.kind.clone())
 }
 
 /// The first value whose type is not that of its place.
-fn misfit(ty: Cursor<'_>, value: &Value, at: &str) -> Option<String> {
+fn misfit(ty: Cursor<'_>, value: &Value, at: &mut String) -> Option<String> {
     let (fits, wanted) = match (ty.ty(), value) {
         (_, Value::Null) | (Type::Any | Type::Opaque, _) => return None,
         (Type::Map(_), Value::Object(fields)) => {
             let map = ty.as_map()?;
-            return fields
-                .iter()
-                .find_map(|(name, field)| misfit(map.field(name)?, field, &format!("{at}.{name}")));
+            return fields.iter().find_map(|(name, field)| {
+                let ty = map.field(name)?;
+                place::within(at, name, |at| misfit(ty, field, at))
+            });
         }
         (Type::List(_), Value::Array(items)) => {
             let list = ty.as_list()?;
@@ -91,7 +96,8 @@ fn unknown(target: &Target, value: &Value) -> Vec<String> {
         Some(node) => fill::unknown(node, value),
         None if target.kind.builtin => {
             let mut found = Vec::new();
-            collect(target.version.schema.cursor(), value, "", &mut found);
+            let mut at = String::new();
+            collect(target.version.schema.cursor(), value, &mut at, &mut found);
             found
         }
         None => Vec::new(),
@@ -100,28 +106,23 @@ fn unknown(target: &Target, value: &Value) -> Vec<String> {
     found
 }
 
-fn collect(ty: Cursor<'_>, value: &Value, at: &str, found: &mut Vec<String>) {
+fn collect(ty: Cursor<'_>, value: &Value, at: &mut String, found: &mut Vec<String>) {
     match value {
         Value::Object(fields) => {
             let Some(map) = ty.as_map().filter(|_| !matches!(ty.ty(), Type::Any)) else {
                 return;
             };
             for (name, field) in fields {
-                let here = if at.is_empty() {
-                    name.clone()
-                } else {
-                    format!("{at}.{name}")
-                };
-                match map.field(name) {
-                    Some(ty) => collect(ty, field, &here, found),
-                    None => found.push(here),
-                }
+                place::within(at, name, |at| match map.field(name) {
+                    Some(ty) => collect(ty, field, at, found),
+                    None => found.push(at.clone()),
+                });
             }
         }
         Value::Array(items) => {
             if let Some(list) = ty.as_list() {
                 for (index, item) in items.iter().enumerate() {
-                    collect(list.item, item, &format!("{at}[{index}]"), found);
+                    place::at(at, index, |at| collect(list.item, item, at, found));
                 }
             }
         }

@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::state::kinds::CRDS;
+use crate::state::kind::CRDS;
 use crate::state::object::{field_mut, object_mut};
-use crate::write::operation::Target;
+use crate::state::target::Target;
 
 pub(crate) fn fill(target: &Target, value: &mut Value) {
     match &*target.kind.id {

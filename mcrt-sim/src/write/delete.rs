@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::api::status::Status;
+use crate::refusal::status::Status;
 use crate::state::object::{Object, ObjectKey, after, field_mut, meta_mut, object_mut};
 use crate::state::store::Store;
+use crate::state::target::Target;
 use crate::write::admit;
 use crate::write::gc;
-use crate::write::operation::Target;
 
 /// What a delete asks for.
 #[derive(Clone, Debug, Default)]

@@ -6,9 +6,10 @@ use serde_json::Value;
 
 use crate::state::object::{Cleanup, FOREGROUND, ORPHAN, Object, ObjectKey, meta_mut};
 use crate::state::store::Store;
+use crate::state::target::Target;
 use crate::state::work::Work;
 use crate::write::delete::Propagation;
-use crate::write::operation::{Target, WriteOptions};
+use crate::write::operation::WriteOptions;
 
 /// What an owner reference leads to.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use crate::state::object::{Cleanup, FOREGROUND, ORPHAN, Object, meta_mut};
 use crate::state::store::Store;
+use crate::state::target::Target;
 use crate::state::work::Work;
 use crate::write::admit::is_held;
 use crate::write::delete::Propagation;
-use crate::write::operation::Target;
 use serde_json::Value;
 
 const CRD_CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";

@@ -5,13 +5,15 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::api::status::Status;
+use crate::refusal::status::Status;
 use crate::state::object::{Object, ObjectKey, field_mut, meta_mut, new_uid, now, object_mut};
 use crate::state::store::{ROOT_CA, Store};
+use crate::state::target::Target;
 use crate::state::work::Work;
-use crate::write::admit::{check_preconditions, finalizers, is_held};
+use crate::write::admit::{check_preconditions, is_held};
+use crate::write::conform;
 use crate::write::delete::Propagation;
-use crate::write::operation::{Target, WriteOptions};
+use crate::write::operation::WriteOptions;
 
 const ROOT_CA_DATA: &str = "-----BEGIN CERTIFICATE-----\nc2ltdWxhdGVk\n-----END CERTIFICATE-----\n";
 const ROOT_CA_USE: &str = "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such \
@@ -114,6 +116,7 @@ impl Store {
             .filter(|holds| !holds.is_empty());
         let spec = holds.map_or_else(|| json!({}), |holds| json!({"finalizers": holds}));
         object_mut(&mut value).insert("spec".into(), spec);
+        conform::check_fields(target, &value, options)?;
         if options.dry_run {
             return Ok(Arc::new(Object::freeze(value, old.version)));
         }
@@ -155,7 +158,7 @@ impl Store {
             let shown = format!("{}.{}", target.kind.plural, target.kind.group);
             remaining.kinds.insert(shown, objects.len());
             for object in objects {
-                for finalizer in finalizers(&target.thaw(&object)) {
+                for finalizer in object.finalizers() {
                     *remaining.finalizers.entry(finalizer.to_owned()).or_default() += 1;
                 }
             }

@@ -4,45 +4,17 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::api::status::Status;
-use crate::crd::names;
 use crate::merge::managed::{self, Writer};
-use crate::state::kinds::{Kind, Version};
+use crate::refusal::status::Status;
 use crate::state::object::{Object, ObjectKey, meta_mut};
 use crate::state::store::Store;
+use crate::state::target::Target;
 use crate::write::admit;
 use crate::write::conform;
+use crate::write::crd_status;
 use crate::write::prepare;
 use crate::write::validate;
-
-/// The resource a request is about, in one of its versions.
-#[derive(Clone)]
-pub(crate) struct Target {
-    pub(crate) kind: Arc<Kind>,
-    pub(crate) version: Version,
-}
-
-impl Target {
-    pub(crate) fn not_found(&self, name: &str) -> Status {
-        Status::not_found(&self.kind.group, &self.kind.plural, name)
-    }
-
-    pub(crate) fn invalid(&self, name: &str, field: &str, why: &str) -> Status {
-        Status::invalid(&self.kind.group, &self.kind.kind, name, field, why)
-    }
-
-    pub(crate) fn conflict(&self, name: &str, why: &str) -> Status {
-        Status::conflict(&self.kind.group, &self.kind.plural, name, why)
-    }
-
-    pub(crate) fn forbidden(&self, name: &str, why: &str) -> Status {
-        Status::forbidden(format!("{} \"{name}\" is forbidden: {why}", self.kind.id))
-    }
-
-    pub(crate) fn thaw(&self, object: &Object) -> Value {
-        object.thaw(&self.kind.kind, &self.version)
-    }
-}
+use crate::write::warnings::Warnings;
 
 /// Who writes, to which part, and whether for real.
 #[derive(Clone, Debug)]
@@ -56,8 +28,16 @@ pub(crate) struct WriteOptions {
     pub(crate) apply: bool,
     /// Whether the value is the result of a patch.
     pub(crate) patch: bool,
-    /// Whether fields that the schema does not know are refused.
-    pub(crate) strict: bool,
+    pub(crate) unknown: Unknown,
+    pub(crate) warnings: Warnings,
+}
+
+/// What becomes of fields that the schema does not know; none of them is stored.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Unknown {
+    Ignore,
+    Warn,
+    Refuse,
 }
 
 impl WriteOptions {
@@ -68,7 +48,8 @@ impl WriteOptions {
             status: false,
             apply: false,
             patch: false,
-            strict: false,
+            unknown: Unknown::Ignore,
+            warnings: Warnings::default(),
         }
     }
 
@@ -123,8 +104,9 @@ impl Store {
         }
         prepare::complete_new(target, &mut value);
         if target.kind.is_crd() {
-            names::settle(&self.registry, &mut value);
+            crd_status::settle(&self.registry, &mut value);
         }
+        target.check_depth(&value)?;
         if options.dry_run {
             return Ok(Arc::new(Object::freeze(value, 0)));
         }
@@ -175,11 +157,12 @@ impl Store {
         validate::check_change(target, &before, &value)?;
         conform::check(target, Some(&before), &value, options.status)?;
         if target.kind.is_crd() && !options.status {
-            names::settle(&self.registry, &mut value);
+            crd_status::settle(&self.registry, &mut value);
         }
         if !options.apply {
             managed::record_update(Some(&before), &mut value, &options.writer(target));
         }
+        target.check_depth(&value)?;
         if prepare::same_content(&before, &value) {
             return Ok(Arc::clone(old));
         }

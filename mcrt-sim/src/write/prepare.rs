@@ -4,11 +4,12 @@ use serde_json::{Map, Value, json};
 
 use crate::crd::fill;
 use crate::merge::zero;
-use crate::state::builtin;
+use crate::schema::builtin;
 use crate::state::object::{field_mut, meta_mut, new_uid, now, object_mut};
+use crate::state::target::Target;
 use crate::write::defaults;
 use crate::write::namespace;
-use crate::write::operation::{Target, WriteOptions};
+use crate::write::operation::WriteOptions;
 use crate::write::secret;
 
 /// Gives a new object its identity and its defaults.

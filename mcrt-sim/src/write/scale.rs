@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::api::cause::Cause;
-use crate::api::status::Status;
-use crate::state::kinds::CRDS;
+use crate::refusal::cause::Cause;
+use crate::refusal::status::Status;
+use crate::state::kind::CRDS;
 use crate::state::object::{Object, ObjectKey};
 use crate::state::store::Store;
+use crate::state::target::Target;
 use crate::write::admit::check_preconditions;
-use crate::write::operation::{Target, WriteOptions};
+use crate::write::operation::WriteOptions;
 
 /// Where an object of a kind says how many replicas it wants and has; JSON pointers.
 #[derive(Clone, Debug, PartialEq)]

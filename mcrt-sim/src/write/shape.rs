@@ -4,8 +4,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 
-use crate::api::status::Status;
-use crate::write::operation::Target;
+use crate::refusal::status::Status;
+use crate::state::target::Target;
 
 /// Refuses what could not be decoded into the type; the sentence names the field and not its value, which may be
 /// secret.

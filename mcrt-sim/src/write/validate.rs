@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::api::cause::Cause;
-use crate::api::names::{self, NameRule};
-use crate::api::status::Status;
+use crate::refusal::cause::Cause;
+use crate::refusal::names::{self, NameRule};
+use crate::refusal::status::Status;
+use crate::state::target::Target;
 use crate::write::admit::finalizers;
-use crate::write::operation::Target;
 use crate::write::shape::{entries, has_data};
 
 /// How many bytes the annotations of one object may have.

@@ -27,6 +27,19 @@ struct Span {
     len: u32,
 }
 
+impl Span {
+    const EMPTY: Self = Self { start: 0, len: 0 };
+
+    /// Fails where a part lies beyond 4 GiB: a key that is cut off would be another key.
+    fn of(part: Range<usize>) -> Result<Self, String> {
+        match (u32::try_from(part.start), u32::try_from(part.len())) {
+            (Ok(start), Ok(len)) => Ok(Self { start, len }),
+            _ => Err("an object is larger than 4 GiB".to_owned()),
+        }
+    }
+}
+
+/// A word that is there twice is refused: the type might take the one and the cache the other.
 #[derive(Deserialize)]
 struct Envelope<'a> {
     #[serde(borrow)]
@@ -48,6 +61,15 @@ struct Metadata<'a> {
     managed_fields: Option<&'a RawValue>,
 }
 
+impl<'a> Metadata<'a> {
+    fn of(object: &'a RawValue) -> Result<Self, String> {
+        match parse::<Envelope<'_>>(object.get())?.metadata {
+            Some(metadata) => parse(metadata.get()),
+            None => Ok(Self::default()),
+        }
+    }
+}
+
 /// A string, borrowed from the text where it has no escapes.
 #[derive(Deserialize)]
 struct Word<'a>(#[serde(borrow)] Cow<'a, str>);
@@ -58,23 +80,16 @@ impl Packed {
     /// # Errors
     /// The text is no JSON object with metadata, or is larger than 4 GiB; none of it is in the error.
     pub(super) fn of(object: &RawValue) -> Result<Self, String> {
-        let text = object.get();
-        let metadata = match parse::<Envelope<'_>>(text)?.metadata {
-            Some(metadata) => parse::<Metadata<'_>>(metadata.get())?,
-            None => Metadata::default(),
-        };
-        let mut draft = Draft::new(text, metadata.managed_fields);
-        let packed = Self {
-            name: draft
-                .span(metadata.name.as_ref())
-                .unwrap_or(Span { start: 0, len: 0 }),
-            namespace: draft.span(metadata.namespace.as_ref()),
-            uid: draft.span(metadata.uid.as_ref()),
-            version: draft.span(metadata.resource_version.as_ref()),
-            object_ends: u32::try_from(draft.object_ends).map_err(|_| "an object is larger than 4 GiB")?,
-            text: draft.text.into(),
-        };
-        Ok(packed)
+        let metadata = Metadata::of(object)?;
+        let mut draft = Draft::new(object.get(), metadata.managed_fields);
+        Ok(Self {
+            object_ends: draft.object()?.len,
+            name: draft.span(metadata.name.as_ref())?.unwrap_or(Span::EMPTY),
+            namespace: draft.span(metadata.namespace.as_ref())?,
+            uid: draft.span(metadata.uid.as_ref())?,
+            version: draft.span(metadata.resource_version.as_ref())?,
+            text: Arc::from(&*draft.text),
+        })
     }
 
     /// # Errors
@@ -103,6 +118,15 @@ impl Packed {
     }
 }
 
+/// Decodes an object that is not to be packed, without its managed fields.
+///
+/// # Errors
+/// As those of packing and decoding.
+pub(super) fn decode<K: DeserializeOwned>(object: &RawValue) -> Result<K, String> {
+    let metadata = Metadata::of(object)?;
+    parse(&Draft::new(object.get(), metadata.managed_fields).text)
+}
+
 fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, String> {
     serde_json::from_str(text).map_err(|error| redaction::undecodable(&error))
 }
@@ -112,8 +136,8 @@ struct Draft<'a> {
     source: &'a str,
     /// What of the source is left out.
     cut: Range<usize>,
-    text: String,
-    object_ends: usize,
+    /// The source itself as long as nothing differs.
+    text: Cow<'a, str>,
 }
 
 /// Stands where the managed fields stood.
@@ -123,20 +147,26 @@ impl<'a> Draft<'a> {
     fn new(source: &'a str, managed_fields: Option<&'a RawValue>) -> Self {
         let cut = managed_fields.and_then(|fields| place(source, fields.get()));
         let text = match &cut {
-            Some(cut) => [&source[..cut.start], NOTHING, &source[cut.end..]].concat(),
-            None => source.to_owned(),
+            Some(cut) => Cow::Owned([&source[..cut.start], NOTHING, &source[cut.end..]].concat()),
+            None => Cow::Borrowed(source),
         };
         Self {
             source,
             cut: cut.unwrap_or(source.len()..source.len()),
-            object_ends: text.len(),
             text,
         }
     }
 
+    /// All of the text, before the first word is added.
+    fn object(&self) -> Result<Span, String> {
+        Span::of(0..self.text.len())
+    }
+
     /// Where a word of the source stands in the text; one with escapes is added behind the object.
-    fn span(&mut self, word: Option<&Word<'_>>) -> Option<Span> {
-        let Word(word) = word?;
+    fn span(&mut self, word: Option<&Word<'_>>) -> Result<Option<Span>, String> {
+        let Some(Word(word)) = word else {
+            return Ok(None);
+        };
         let found = match word {
             Cow::Borrowed(word) => place(self.source, word).map(|found| found.start),
             Cow::Owned(_) => None,
@@ -145,15 +175,11 @@ impl<'a> Draft<'a> {
             Some(start) if start >= self.cut.end => start - self.cut.len() + NOTHING.len(),
             Some(start) => start,
             None => {
-                self.text.push_str(word);
+                self.text.to_mut().push_str(word);
                 self.text.len() - word.len()
             }
         };
-        // Beyond 4 GiB the object is refused as a whole.
-        Some(Span {
-            start: u32::try_from(start).ok()?,
-            len: u32::try_from(word.len()).ok()?,
-        })
+        Span::of(start..start + word.len()).map(Some)
     }
 }
 
@@ -162,4 +188,50 @@ fn place(text: &str, part: &str) -> Option<Range<usize>> {
     let start = (part.as_ptr() as usize).checked_sub(text.as_ptr() as usize)?;
     let place = start..start + part.len();
     (text.get(place.clone()) == Some(part)).then_some(place)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_lies_beyond_four_gibibytes_is_refused() {
+        let limit = u32::MAX as usize;
+        assert!(Span::of(limit..limit).is_ok());
+        assert!(Span::of(limit + 1..limit + 1).is_err());
+        assert!(Span::of(0..limit + 1).is_err());
+    }
+
+    #[test]
+    fn a_text_without_managed_fields_and_escapes_is_kept_as_it_is() {
+        let text = r#"{"metadata": {"name": "a", "managedFields": null}}"#;
+        let packed = Packed::of(serde_json::from_str(text).unwrap()).unwrap();
+        assert_eq!(&*packed.text, text);
+        assert_eq!(packed.key().name, "a");
+    }
+
+    #[test]
+    fn an_object_without_metadata_or_with_empty_words_has_an_empty_name() {
+        for text in [
+            "{}",
+            r#"{"metadata": null}"#,
+            r#"{"metadata": {"name": "", "uid": null}}"#,
+        ] {
+            let packed = Packed::of(serde_json::from_str(text).unwrap()).unwrap();
+            assert_eq!(packed.key().name, "", "{text}");
+            assert_eq!((packed.uid(), packed.version()), (None, None), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_object_that_says_twice_who_it_is_is_refused() {
+        for text in [
+            r#"{"metadata": {"name": "a", "name": "b"}}"#,
+            r#"{"metadata": {"name": "a", "n\u0061me": "b"}}"#,
+            r#"{"metadata": {"name": "a"}, "metadata": {"name": "b"}}"#,
+            r#"{"metadata": {"managedFields": [], "name": "a", "managedFields": []}}"#,
+        ] {
+            assert!(Packed::of(serde_json::from_str(text).unwrap()).is_err(), "{text}");
+        }
+    }
 }

@@ -1,5 +1,9 @@
 //! An object on its way into a cache, without `metadata.managedFields`, which would be most of its memory.
-use super::{kept::Kept, packed::Packed, scope::Cacheable};
+use super::{
+    kept::Kept,
+    packed::{self, Packed},
+    scope::Cacheable,
+};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{Resource, core::DynamicResourceScope};
 use serde::{
@@ -14,7 +18,8 @@ use std::{borrow::Cow, fmt, sync::Arc};
 /// Its scope is called dynamic so that one `Api` constructor serves kinds of both scopes.
 #[derive(Clone)]
 pub(super) enum Pruned<K> {
-    /// A whole object, and of its metadata the version alone: kube asks for it.
+    /// A whole object, and of its metadata the version alone: kube's watcher reads that and nothing else. What is
+    /// written there changes nothing.
     Whole(Packed, Box<ObjectMeta>),
     /// The metadata of an object.
     Metadata(K),
@@ -103,11 +108,14 @@ impl<K: Resource> Resource for Pruned<K> {
 /// of API servers do.
 impl<'de, K: Resource + DeserializeOwned> Deserialize<'de> for Pruned<K> {
     fn deserialize<D: Deserializer<'de>>(text: D) -> Result<Self, D::Error> {
-        let packed = Packed::of(<&RawValue>::deserialize(text)?).map_err(D::Error::custom)?;
-        let object: K = packed.decode().map_err(D::Error::custom)?;
+        let text = <&RawValue>::deserialize(text)?;
         if K::metadata_api() {
+            let object = packed::decode(text).map_err(D::Error::custom)?;
             return Ok(Self::Metadata(object));
         }
+        let packed = Packed::of(text).map_err(D::Error::custom)?;
+        // What comes of it is not kept: a page of decoded objects is many times its text, and few are looked into.
+        let _: K = packed.decode().map_err(D::Error::custom)?;
         let version = packed.version().map(str::to_owned);
         let meta = ObjectMeta {
             resource_version: version,
@@ -181,6 +189,20 @@ mod tests {
             panic!("an event");
         };
         check_metadata(&object.into_kept().object().metadata);
+    }
+
+    #[test]
+    fn a_watch_event_that_says_its_object_before_its_type_is_an_error_that_shows_nothing() {
+        let object = OBJECT.replace("line\none", "hunter2");
+        let event = format!(r#"{{"object": {object}, "type": "ADDED"}}"#);
+        let error = serde_json::from_str::<WatchEvent<Pruned<ConfigMap>>>(&event).unwrap_err();
+        assert!(
+            error.is_data() && !error.to_string().contains("hunter2"),
+            "{error}"
+        );
+        let event = r#"{"object": {"kind": "Status", "code": 410, "reason": "Expired"}, "type": "ERROR"}"#;
+        let event = serde_json::from_str::<WatchEvent<Pruned<ConfigMap>>>(event).unwrap();
+        assert!(matches!(event, WatchEvent::Error(status) if status.code == 410));
     }
 
     #[test]

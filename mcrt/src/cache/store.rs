@@ -199,7 +199,8 @@ impl<K: Cacheable> Store<K> {
         self.0.stale_for()
     }
 
-    /// Since the last message of the server; none before the first. A quiet watch has a bookmark a minute.
+    /// Since the last message of the server; none before the first. A quiet watch has a bookmark a minute, once
+    /// anything has changed in its cluster since it began.
     pub fn age(&self) -> Option<Duration> {
         self.0.age()
     }

@@ -112,13 +112,10 @@ impl Engagement {
 
     /// The names in the first cache of `T` and of this kind.
     pub(crate) fn keys<T: 'static>(&self, kind: &ApiResource) -> Vec<ObjectKey> {
-        let meant = |cache: &&Box<dyn Opened>| {
-            (&***cache as &dyn Any).is::<Cache<T>>() && cache.scope().resource == *kind
-        };
-        self.caches
-            .iter()
-            .find(meant)
-            .map_or_else(Vec::new, |cache| cache.keys())
+        let meant =
+            |cache: &&dyn Opened| (*cache as &dyn Any).is::<Cache<T>>() && cache.scope().resource == *kind;
+        let mut caches = self.caches.iter().map(Box::as_ref);
+        caches.find(meant).map_or_else(Vec::new, Opened::keys)
     }
 
     pub(crate) fn index(&self, slot: u16) -> Option<&BoundIndex> {

@@ -142,23 +142,21 @@ where
     pub fn purge(&self, lane: Lane) -> Purged {
         let wakes = self.shared.gate.lock().end(lane);
         wakes.wake();
-        let (mut removed, mut freed) = (0, Vec::new());
+        let (mut removed, mut freed) = (0, Vec::with_capacity(PURGED));
         loop {
-            let mut some = Vec::with_capacity(PURGED);
-            let more = self.shared.gate.lock().purge_some(lane, PURGED, &mut some);
-            removed += some.len();
-            freed.push(some);
+            let (more, spent) = {
+                let mut gate = self.shared.gate.lock();
+                (gate.purge_some(lane, PURGED, &mut freed), gate.take_spent())
+            };
+            removed += freed.len();
+            // Freeing takes longer than all the rest: it comes between two holds of the lock, so that whoever takes
+            // items comes to its turn, and not all of a huge lane is freed at the end.
+            freed.clear();
+            drop(spent);
             if !more {
-                break;
+                return self.shared.gate.lock().purged(lane, removed);
             }
         }
-        let (purged, spent) = {
-            let mut gate = self.shared.gate.lock();
-            (gate.purged(lane, removed), gate.take_spent())
-        };
-        // Freeing takes longer than all the rest: it comes last, when the lane is clear and the lock is free.
-        drop((spent, freed));
-        purged
     }
 
     /// The keys between this lane and others, as (home, target, object), those that run included: what a purge of
@@ -178,7 +176,8 @@ where
         self.insert(home, target, object, priority, Some(delay));
     }
 
-    /// Adds many keys under one lock, such as a page of a list.
+    /// Adds many keys, such as a page of a list, in their order: a few in each hold of the lock, and those are served
+    /// while the next are made. `keys` is advanced outside of the lock.
     pub fn add_all(&self, keys: impl IntoIterator<Item = (Lane, Lane, O)>, priority: Priority) {
         let mut additions = keys
             .into_iter()

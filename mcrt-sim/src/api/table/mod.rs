@@ -9,11 +9,11 @@ use futures::StreamExt;
 use serde_json::{Value, json};
 
 use crate::api::answer::Answer;
-use crate::api::request::RequestInfo;
-use crate::api::status::Status;
+use crate::refusal::status::Status;
+use crate::request::info::RequestInfo;
 use crate::server::Inner;
 use crate::state::object::ObjectKey;
-use crate::write::operation::Target;
+use crate::state::target::Target;
 
 /// The columns of one kind, and how an object fills them.
 struct Columns {
@@ -78,6 +78,7 @@ impl Table {
                 let frames = frames.map(move |frame| self.of_events(&frame, &mut first));
                 Answer::Events(Box::pin(frames))
             }
+            Answer::Warned(warnings, answer) => Answer::Warned(warnings, Box::new(self.show(*answer))),
             other @ (Answer::Text(..) | Answer::Typed(..)) => other,
         }
     }
@@ -163,7 +164,7 @@ impl Columns {
 /// The `CustomResourceDefinition` of a kind, unless the kind was registered without one.
 pub(crate) fn definition(server: &Inner, id: &str) -> Option<Value> {
     let store = server.store();
-    let crds = store.target(crate::state::kinds::CRDS)?;
+    let crds = store.target(crate::state::kind::CRDS)?;
     let found = store.find(&crds.kind, &ObjectKey::new("", id));
     found.map(|found| crds.thaw(&found))
 }

@@ -1,8 +1,10 @@
 //! Behaviour of whole caches, against a scripted API server.
 mod failures;
+mod fickle;
 mod indexes;
 mod lifecycle;
 mod logs;
+mod packing;
 mod relists;
 mod server;
 mod subscribers;

@@ -14,6 +14,7 @@ mod lane;
 mod lanes;
 mod pop;
 mod purge;
+mod rings;
 mod slab;
 mod waiters;
 mod wheel;

@@ -1,4 +1,5 @@
 //! Tests of the queue.
+mod batches;
 mod door;
 mod fairness;
 mod model;

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, USER_AGENT};
 use http::{HeaderMap, Method, request::Parts};
 
-use crate::api::accept::Form;
-use crate::api::path;
+use crate::request::accept::Form;
+use crate::request::path;
+use crate::state::view::View;
 
 /// What a request does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -51,15 +52,6 @@ pub struct RequestInfo {
     agent: String,
     user: Arc<str>,
     view: Option<View>,
-}
-
-/// The past state that a read is to see.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum View {
-    /// As it was this many versions ago.
-    Behind(u64),
-    /// As it was at this version.
-    AsOf(u64),
 }
 
 impl RequestInfo {
@@ -197,13 +189,9 @@ impl RequestInfo {
         self.view = view;
     }
 
-    /// The version that a read sees which asks for the newest.
-    pub(crate) fn seen_version(&self, newest: u64) -> u64 {
-        match self.view {
-            None => newest,
-            Some(View::Behind(versions)) => newest.saturating_sub(versions),
-            Some(View::AsOf(version)) => newest.min(version),
-        }
+    /// The past that a read is to see.
+    pub(crate) fn view(&self) -> Option<View> {
+        self.view
     }
 
     /// Lets a watch start earlier than it asks for, if it asks for a version.

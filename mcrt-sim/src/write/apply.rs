@@ -1,22 +1,23 @@
 //! Server-side apply: merging what a manager declares, owning it, and letting go of what it no longer says.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::api::status::Status;
 use crate::merge::combine::{check, merge, remove};
 use crate::merge::compare::Comparison;
-use crate::merge::fields::{self, FieldSet, Path};
+use crate::merge::fields::{FieldSet, Path};
 use crate::merge::managed::{self, Comparisons, Entry, Writer};
-use crate::merge::types::Cursor;
 use crate::merge::zero::zero;
+use crate::refusal::status::Status;
+use crate::schema::types::Cursor;
 use crate::state::object::{Object, ObjectKey, meta_mut, now, object_mut};
 use crate::state::store::Store;
+use crate::state::target::Target;
 use crate::write::admit::check_uid;
-use crate::write::operation::{Target, WriteOptions};
+use crate::write::conflicts::{Conflict, conflict_status};
+use crate::write::operation::WriteOptions;
 
 /// The annotation in which `kubectl apply` on the client's side keeps what it applied last.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
@@ -127,8 +128,6 @@ fn apply_to(live: &Value, config: &Value, writer: &Writer<'_>, force: bool) -> R
     .map(|merged| renew_last_applied(merged, config, writer))
 }
 
-type Conflict = (Path, Entry);
-
 struct Apply<'a> {
     writer: &'a Writer<'a>,
     ty: Cursor<'a>,
@@ -235,44 +234,6 @@ fn unfit(config: &Value, target: &Target, why: &str) -> Status {
     );
     // A real server gives no reason here.
     Status::new(500, "", message)
-}
-
-fn conflict_status(conflicts: &[Conflict]) -> Status {
-    let cause = |(path, entry): &Conflict| {
-        let message = format!("conflict with {}", display(entry));
-        json!({"reason": "FieldManagerConflict", "message": message, "field": fields::display(path)})
-    };
-    let causes: Vec<_> = conflicts.iter().map(cause).collect();
-    let message = format!("Apply failed with {}", describe(conflicts));
-    Status::new(409, "Conflict", message).with_details(json!({"causes": causes}))
-}
-
-fn describe(conflicts: &[Conflict]) -> String {
-    if let [(path, entry)] = conflicts {
-        let (with, path) = (display(entry), fields::display(path));
-        return format!("1 conflict: conflict with {with}: {path}");
-    }
-    let mut by_manager: BTreeMap<String, Vec<&Path>> = BTreeMap::new();
-    for (path, entry) in conflicts {
-        by_manager.entry(display(entry)).or_default().push(path);
-    }
-    let mut lines = Vec::new();
-    for (manager, paths) in by_manager {
-        lines.push(format!("conflicts with {manager}:"));
-        lines.extend(paths.iter().map(|path| format!("- {}", fields::display(path))));
-    }
-    format!("{} conflicts: {}", conflicts.len(), lines.join("\n"))
-}
-
-fn display(entry: &Entry) -> String {
-    let mut text = format!("\"{}\"", entry.manager);
-    if !entry.subresource.is_empty() {
-        text = format!("{text} with subresource \"{}\"", entry.subresource);
-    }
-    if !entry.apply {
-        text = format!("{text} using {}", entry.api_version);
-    }
-    text
 }
 
 /// The fields of the last client-side apply that are still as it left them.

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::state::kinds::Registry;
 use crate::state::object::{field_mut, now, object_mut};
+use crate::state::registry::Registry;
 
 /// Writes the status that the server's own controllers give a definition.
 pub(crate) fn settle(registry: &Registry, crd: &mut Value) {
@@ -54,12 +54,6 @@ pub(crate) fn settle(registry: &Registry, crd: &mut Value) {
     status.insert("acceptedNames".into(), names);
     status.insert("storedVersions".into(), stored.into());
     status.insert("conditions".into(), conditions.into_iter().chain(kept).collect());
-}
-
-/// Whether a definition's kind is to be served.
-pub(crate) fn is_established(crd: &Value) -> bool {
-    let mut conditions = crd["status"]["conditions"].as_array().into_iter().flatten();
-    conditions.any(|one| one["type"] == "Established" && one["status"] == "True")
 }
 
 fn condition(before: &Value, kind: &str, status: &str, reason: &str, message: &str) -> Value {

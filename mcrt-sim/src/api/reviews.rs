@@ -7,8 +7,8 @@ use crate::access::rule::{Deed, Rule};
 use crate::access::tokens::Caller;
 use crate::access::user::User;
 use crate::api::answer::Answer;
-use crate::api::request::{RequestInfo, Verb};
-use crate::api::status::Status;
+use crate::refusal::status::Status;
+use crate::request::info::{RequestInfo, Verb};
 use crate::server::Inner;
 use crate::state::object::now;
 

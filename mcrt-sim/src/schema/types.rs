@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use serde_json::{Map as Fields, Value};
 
-use crate::merge::fields::Elem;
-use crate::state::builtin;
+use crate::schema::builtin;
+use crate::schema::elem::Elem;
 
 /// A type inside its [`Types`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

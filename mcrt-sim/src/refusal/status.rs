@@ -3,9 +3,13 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use bytes::Bytes;
 use serde_json::{Value, json};
 
-use crate::api::cause::Cause;
+use crate::refusal::cause::Cause;
+
+/// What a watch is told that starts further back than the event log reaches.
+pub(crate) const TOO_OLD: &str = "too old resource version";
 
 /// Why a request was refused, as `meta/v1 Status` says it.
 #[derive(Clone, Debug, PartialEq)]
@@ -225,6 +229,28 @@ impl Status {
             value["details"] = (**details).clone();
         }
         value
+    }
+
+    /// The event by which a stream tells its failure.
+    pub(crate) fn to_event(&self) -> Bytes {
+        format!("{}\n", json!({"type": "ERROR", "object": self.to_value()})).into()
+    }
+}
+
+/// The reason that belongs to a code.
+pub(crate) fn reason_of(code: u16) -> &'static str {
+    match code {
+        400 => "BadRequest",
+        401 => "Unauthorized",
+        403 => "Forbidden",
+        404 => "NotFound",
+        409 => "Conflict",
+        410 => "Expired",
+        422 => "Invalid",
+        429 => "TooManyRequests",
+        503 => "ServiceUnavailable",
+        504 => "Timeout",
+        _ => "InternalError",
     }
 }
 

@@ -1,6 +1,6 @@
 //! The form an answer is to have, read from the `Accept` header.
 
-use crate::api::status::Status;
+use crate::refusal::status::Status;
 
 /// What objects are answered as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use crate::merge::types::{Cursor, Field, List, Map, Patch, Relation, Scalar, Type, TypeId, Types};
+use crate::schema::types::{Cursor, Field, List, Map, Patch, Relation, Scalar, Type, TypeId, Types};
 
 /// How to read it stands in `tests/src/builtin_table.rs`, which writes it.
 const TABLE: &str = include_str!("builtin.txt");
