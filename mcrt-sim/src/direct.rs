@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::refusal::status::Status;
 use crate::server::Server;
-use crate::state::object::{Object, ObjectKey};
+use crate::state::object::{Object, ObjectKey, add_type};
 use crate::state::store::Store;
 use crate::state::target::Target;
 use crate::write::admit::admit;
@@ -22,7 +22,7 @@ impl Server {
     /// Creates an object, in namespace `default` if it names none.
     pub fn create(&self, object: Value) -> Result<Value, Status> {
         self.write(object, |store, target, _, object| {
-            store.create(target, object, &WriteOptions::by(DIRECT))
+            store.create_in_place(target, object, &WriteOptions::by(DIRECT))
         })
     }
 
@@ -32,7 +32,7 @@ impl Server {
             let old = store
                 .find(&target.kind, key)
                 .ok_or_else(|| target.not_found(&key.name))?;
-            store.replace(target, &old, object, &WriteOptions::by(DIRECT))
+            store.replace_in_place(target, &old, object, &WriteOptions::by(DIRECT))
         })
     }
 
@@ -46,7 +46,7 @@ impl Server {
                 status: target.version.status,
                 ..WriteOptions::by(DIRECT)
             };
-            store.replace(target, &old, object, &options)
+            store.replace_in_place(target, &old, object, &options)
         })
     }
 
@@ -54,7 +54,7 @@ impl Server {
     pub fn apply(&self, manager: &str, object: Value) -> Result<Value, Status> {
         self.write(object, |store, target, key, object| {
             store
-                .apply(target, key, object, &WriteOptions::by(manager), true)
+                .apply(target, key, object.take(), &WriteOptions::by(manager), true)
                 .map(|(object, _)| object)
         })
     }
@@ -62,7 +62,13 @@ impl Server {
     /// Merges a change into an object (RFC 7386); the change names the object by type, namespace and name.
     pub fn merge(&self, change: Value) -> Result<Value, Status> {
         self.write(change, |store, target, key, change| {
-            store.patch(target, key, PatchType::Merge, &change, &WriteOptions::by(DIRECT))
+            store.patch(
+                target,
+                key,
+                PatchType::Merge,
+                &change.take(),
+                &WriteOptions::by(DIRECT),
+            )
         })
     }
 
@@ -117,7 +123,7 @@ impl Server {
     fn write(
         &self,
         mut object: Value,
-        write: impl FnOnce(&mut Store, &Target, &ObjectKey, Value) -> Result<Arc<Object>, Status>,
+        write: impl FnOnce(&mut Store, &Target, &ObjectKey, &mut Value) -> Result<Arc<Object>, Status>,
     ) -> Result<Value, Status> {
         let mut store = self.0.store();
         let text = |field: &str| object[field].as_str().unwrap_or_default();
@@ -131,9 +137,13 @@ impl Server {
         let namespace = key.namespace.to_string();
         let namespace = target.kind.namespaced.then_some(namespace.as_str());
         admit(&target, namespace, None, &mut object)?;
-        let written = write(&mut store, &target, &key, object)?;
+        let written = write(&mut store, &target, &key, &mut object)?;
         store.settle();
-        Ok(target.thaw(&written))
+        if object.is_null() {
+            return Ok(target.thaw(&written));
+        }
+        add_type(&mut object, &target.kind.kind, &target.version);
+        Ok(object)
     }
 }
 

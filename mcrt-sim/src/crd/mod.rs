@@ -15,6 +15,7 @@ pub(crate) mod structural;
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Weak};
 
+use ahash::AHashMap;
 use parking_lot::Mutex;
 use serde_json::Value;
 
@@ -60,7 +61,7 @@ impl Compiled {
         let mut types = Types::default();
         let fields = match &node {
             Some(node) => node.merge_fields(&mut types, node.preserve),
-            None => HashMap::new(),
+            None => AHashMap::new(),
         };
         let rest = match &node {
             Some(node) => node.merge_rest(&mut types, node.preserve),
@@ -77,7 +78,7 @@ impl Compiled {
 }
 
 /// The type of a custom resource: what all objects have, and these fields.
-fn envelope(types: &mut Types, mut fields: HashMap<Box<str>, Field>, rest: Option<TypeId>) -> Type {
+fn envelope(types: &mut Types, mut fields: AHashMap<Box<str>, Field>, rest: Option<TypeId>) -> Type {
     let text = types.push(Type::Scalar(Scalar::Text));
     let metadata = types.push(Type::Builtin(builtin::metadata()));
     for (name, ty) in [("apiVersion", text), ("kind", text), ("metadata", metadata)] {
@@ -87,5 +88,6 @@ fn envelope(types: &mut Types, mut fields: HashMap<Box<str>, Field>, rest: Optio
         atomic: false,
         fields,
         rest,
+        ..Map::default()
     })
 }

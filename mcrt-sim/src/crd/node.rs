@@ -1,7 +1,8 @@
 //! A structural schema, read once.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
+use ahash::AHashMap;
 use regex::Regex;
 use serde_json::{Number, Value};
 
@@ -113,14 +114,15 @@ impl Node {
                 atomic: self.atomic,
                 fields: self.merge_fields(types, preserve),
                 rest: self.merge_rest(types, preserve),
+                ..Map::default()
             }),
             _ => Type::Any,
         };
         types.push(ty)
     }
 
-    pub(crate) fn merge_fields(&self, types: &mut Types, preserve: bool) -> HashMap<Box<str>, Field> {
-        let mut fields = HashMap::new();
+    pub(crate) fn merge_fields(&self, types: &mut Types, preserve: bool) -> AHashMap<Box<str>, Field> {
+        let mut fields = AHashMap::new();
         for (name, node) in &self.fields {
             let mut field = Field::of(node.merge_type(types, preserve));
             field.default.clone_from(&node.default);

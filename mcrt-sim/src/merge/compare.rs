@@ -8,12 +8,12 @@ use crate::merge::fields::{FieldSet, Path};
 use crate::schema::elem::Elem;
 use crate::schema::types::{Cursor, ListShape, MapShape, Shape};
 
-/// The differences of two objects; no field is in two of the sets.
-#[derive(Clone, Debug, Default)]
+/// The differences of two objects; no field is in both sets.
+#[derive(Debug, Default)]
 pub(crate) struct Comparison {
     pub(crate) removed: FieldSet,
-    pub(crate) modified: FieldSet,
-    pub(crate) added: FieldSet,
+    /// What is there now and was not, or was otherwise.
+    pub(crate) written: FieldSet,
 }
 
 impl Comparison {
@@ -24,25 +24,21 @@ impl Comparison {
     }
 
     /// Leaves out what one endpoint cannot change.
-    pub(crate) fn without(&self, fields: &FieldSet) -> Self {
+    pub(crate) fn without(self, fields: &FieldSet) -> Self {
         Self {
             removed: self.removed.without(fields),
-            modified: self.modified.without(fields),
-            added: self.added.without(fields),
+            written: self.written.without(fields),
         }
-    }
-
-    /// What is there now and was not, or was otherwise.
-    pub(crate) fn written(&self) -> FieldSet {
-        let mut written = self.modified.clone();
-        written.union(&self.added);
-        written
     }
 
     fn walk(&mut self, ty: Cursor<'_>, old: Option<&Value>, new: Option<&Value>, at: &mut Path) {
-        if old == new {
-            return;
+        if old != new {
+            self.differing(ty, old, new, at);
         }
+    }
+
+    /// Walks on where the sides are known to differ.
+    fn differing(&mut self, ty: Cursor<'_>, old: Option<&Value>, new: Option<&Value>, at: &mut Path) {
         let shape = |value: Option<&Value>| value.map(|value| ty.shape(value));
         match (shape(old), shape(new)) {
             (Some(Shape::Map(map)), Some(Shape::Map(_)) | None) | (None, Some(Shape::Map(map))) => {
@@ -56,7 +52,7 @@ impl Comparison {
             }
             // A value of any type that turned into one of another form.
             (Some(_), Some(_)) => {
-                self.modified.insert(at);
+                self.written.insert(at);
                 for (old, new) in [(old, None), (None, new)] {
                     if let (Some(map), true) = (ty.as_map(), old.or(new).is_some_and(Value::is_object)) {
                         self.fields(map, old, new, at);
@@ -69,15 +65,15 @@ impl Comparison {
 
     fn leaf(&mut self, old: Option<&Value>, new: Option<&Value>, at: &Path) {
         match (old, new) {
-            (None, _) => self.added.insert(at),
+            (None, _) => self.written.insert(at),
             (_, None) => self.removed.insert(at),
-            _ => self.modified.insert(at),
+            _ => self.written.insert(at),
         }
     }
 
     fn sides(&mut self, old: Option<&Value>, new: Option<&Value>, at: &Path) {
         match (old, new) {
-            (None, _) => self.added.insert(at),
+            (None, _) => self.written.insert(at),
             (_, None) => self.removed.insert(at),
             _ => {}
         }
@@ -104,7 +100,7 @@ impl Comparison {
                 && let Some(ty) = map.field(name)
             {
                 at.push(Elem::field(name));
-                self.walk(ty, before, after, at);
+                self.differing(ty, before, after, at);
                 at.pop();
             }
         }
@@ -130,7 +126,7 @@ impl Comparison {
             ([] | [_], [] | [_]) => self.walk(list.item, old.first().copied(), new.first().copied(), at),
             ([_, _, ..], [_, _, ..]) => {
                 if old != new {
-                    self.modified.insert(at);
+                    self.written.insert(at);
                 }
             }
             ([_, _, ..], _) => {
@@ -139,7 +135,7 @@ impl Comparison {
             }
             _ => {
                 self.walk(list.item, old.first().copied(), None, at);
-                self.added.insert(at);
+                self.written.insert(at);
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Sets of fields as `managedFields` records them.
 
-use std::collections::BTreeMap;
+use std::cmp::Ordering;
 
 use serde_json::{Map, Value};
 
@@ -10,13 +10,15 @@ use crate::schema::types::{Cursor, Shape};
 pub(crate) type Path = Vec<Elem>;
 
 /// Fields that a writer owns: a tree whose nodes are owned or only lead to what is.
+///
+/// The steps are sorted; a list of them, because most nodes have few and a map would take more room than they do.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct FieldSet(BTreeMap<Elem, Node>);
+pub(crate) struct FieldSet(pub(super) Vec<(Elem, Node)>);
 
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Node {
-    member: bool,
-    below: FieldSet,
+pub(super) struct Node {
+    pub(super) member: bool,
+    pub(super) below: FieldSet,
 }
 
 impl Node {
@@ -34,35 +36,57 @@ impl FieldSet {
         let Some((first, rest)) = path.split_first() else {
             return;
         };
-        if !self.0.contains_key(first) {
-            self.0.insert(first.clone(), Node::default());
-        }
-        if let Some(node) = self.0.get_mut(first) {
-            if rest.is_empty() {
-                node.member = true;
-            } else {
-                node.below.insert(rest);
-            }
+        let node = self.node(first);
+        if rest.is_empty() {
+            node.member = true;
+        } else {
+            node.below.insert(rest);
         }
     }
 
+    /// Where a step is, or where it belongs.
+    fn search(&self, elem: &Elem) -> Result<usize, usize> {
+        // Mostly it is the last one, or comes behind it.
+        match self.0.last().map(|(last, _)| last.cmp(elem)) {
+            None | Some(Ordering::Less) => Err(self.0.len()),
+            Some(Ordering::Equal) => Ok(self.0.len() - 1),
+            Some(Ordering::Greater) => self.0.binary_search_by(|(known, _)| known.cmp(elem)),
+        }
+    }
+
+    fn node(&mut self, elem: &Elem) -> &mut Node {
+        let at = self.search(elem).unwrap_or_else(|at| {
+            self.0.insert(at, (elem.clone(), Node::default()));
+            at
+        });
+        &mut self.0[at].1
+    }
+
+    fn get(&self, elem: &Elem) -> Option<&Node> {
+        self.search(elem).ok().map(|at| &self.0[at].1)
+    }
+
     pub(crate) fn has(&self, elem: &Elem) -> bool {
-        self.0.get(elem).is_some_and(|node| node.member)
+        self.get(elem).is_some_and(|node| node.member)
     }
 
     /// What is owned below a step, if anything is.
     pub(crate) fn below(&self, elem: &Elem) -> Option<&Self> {
-        self.0
-            .get(elem)
+        self.get(elem)
             .map(|node| &node.below)
             .filter(|below| !below.is_empty())
     }
 
     pub(crate) fn union(&mut self, other: &Self) {
         for (elem, theirs) in &other.0 {
-            let node = self.0.entry(elem.clone()).or_default();
-            node.member |= theirs.member;
-            node.below.union(&theirs.below);
+            match self.search(elem) {
+                Ok(at) => {
+                    let node = &mut self.0[at].1;
+                    node.member |= theirs.member;
+                    node.below.union(&theirs.below);
+                }
+                Err(at) => self.0.insert(at, (elem.clone(), theirs.clone())),
+            }
         }
     }
 
@@ -72,31 +96,49 @@ impl FieldSet {
         Self(nodes.map(|(elem, node)| (elem.clone(), node)).collect())
     }
 
+    /// Leaves out what is itself in the other set.
+    pub(crate) fn subtract(&mut self, other: &Self) {
+        if other.is_empty() {
+            return;
+        }
+        self.0.retain_mut(|(elem, node)| {
+            if let Some(theirs) = other.get(elem) {
+                node.member &= !theirs.member;
+                node.below.subtract(&theirs.below);
+            }
+            !node.is_empty()
+        });
+    }
+
     /// What is in this set and not itself in the other.
     pub(crate) fn difference(&self, other: &Self) -> Self {
-        self.filtered(|elem, node| match other.0.get(elem) {
-            None => node.clone(),
-            Some(theirs) => Node {
-                member: node.member && !theirs.member,
-                below: node.below.difference(&theirs.below),
-            },
-        })
+        let mut rest = self.clone();
+        rest.subtract(other);
+        rest
     }
 
     /// What is in this set and neither in the other nor below anything in it.
-    pub(crate) fn without(&self, other: &Self) -> Self {
-        self.filtered(|elem, node| match other.0.get(elem) {
-            None => node.clone(),
-            Some(theirs) if theirs.member => Node::default(),
-            Some(theirs) => Node {
-                member: node.member,
-                below: node.below.without(&theirs.below),
-            },
-        })
+    pub(crate) fn without(mut self, other: &Self) -> Self {
+        self.cut(other);
+        self
+    }
+
+    fn cut(&mut self, other: &Self) {
+        if other.is_empty() {
+            return;
+        }
+        self.0.retain_mut(|(elem, node)| {
+            match other.get(elem) {
+                Some(theirs) if theirs.member => return false,
+                Some(theirs) => node.below.cut(&theirs.below),
+                None => {}
+            }
+            !node.is_empty()
+        });
     }
 
     pub(crate) fn intersection(&self, other: &Self) -> Self {
-        self.filtered(|elem, node| match other.0.get(elem) {
+        self.filtered(|elem, node| match other.get(elem) {
             None => Node::default(),
             Some(theirs) => Node {
                 member: node.member && theirs.member,
@@ -133,33 +175,6 @@ impl FieldSet {
             node.below.collect(at, paths);
             at.pop();
         }
-    }
-
-    pub(crate) fn to_v1(&self) -> Value {
-        let mut fields = Map::new();
-        for (elem, node) in &self.0 {
-            let mut below = node.below.to_v1();
-            if let (true, Value::Object(below)) = (node.member && !node.below.is_empty(), &mut below) {
-                below.insert(".".into(), Value::Object(Map::new()));
-            }
-            fields.insert(elem.as_str().to_owned(), below);
-        }
-        Value::Object(fields)
-    }
-
-    /// Reads the form that is stored; nothing if it is none.
-    pub(crate) fn from_v1(value: &Value) -> Option<Self> {
-        let mut set = Self::default();
-        for (name, inner) in value.as_object()? {
-            if name == "." {
-                continue;
-            }
-            let elem = Elem::read(name)?;
-            let below = Self::from_v1(inner)?;
-            let member = below.is_empty() || inner.get(".").is_some();
-            set.0.insert(elem, Node { member, below });
-        }
-        Some(set)
     }
 
     /// What a configuration says: its leaves, its list items, its empty maps.

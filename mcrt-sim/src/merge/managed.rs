@@ -1,21 +1,14 @@
 //! `metadata.managedFields`: who last wrote which field, by which operation.
 
-use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use crate::merge::compare::Comparison;
 use crate::merge::fields::FieldSet;
-use crate::merge::zero::zero;
 use crate::schema::elem::Elem;
-use crate::state::object::{meta_mut, now};
+use crate::state::object::meta_mut;
 use crate::state::target::Target;
-
-/// How many writers by update an object remembers; the oldest are then taken as one.
-const UPDATERS: usize = 10;
-const ANCIENT: &str = "ancient-changes";
 
 /// The identity under which fields are owned.
 #[derive(Clone, Copy)]
@@ -38,7 +31,7 @@ impl Writer<'_> {
         fields
     }
 
-    fn api_version(&self) -> &str {
+    pub(super) fn api_version(&self) -> &str {
         &self.target.version.api_version
     }
 
@@ -73,7 +66,7 @@ impl Entry {
         }
     }
 
-    fn read(value: &Value) -> Option<Self> {
+    pub(super) fn read(value: &Value) -> Option<Self> {
         let text = |field: &str| value[field].as_str().unwrap_or_default().to_owned();
         let apply = match value["operation"].as_str()? {
             "Apply" => true,
@@ -95,29 +88,29 @@ impl Entry {
         })
     }
 
-    fn write(&self) -> Value {
-        let mut value = json!({
-            "operation": if self.apply { "Apply" } else { "Update" },
-            "apiVersion": self.api_version,
-            "fieldsType": "FieldsV1",
-            "fieldsV1": self.fields.to_v1(),
-        });
+    pub(super) fn write(&self) -> Value {
+        let operation = if self.apply { "Apply" } else { "Update" };
         let time = self.time.as_deref().unwrap_or_default();
+        let mut entry = Map::new();
         for (field, text) in [
+            ("operation", operation),
+            ("apiVersion", &*self.api_version),
+            ("fieldsType", "FieldsV1"),
             ("manager", &*self.manager),
             ("time", time),
             ("subresource", &*self.subresource),
         ] {
             if !text.is_empty() {
-                value[field] = text.into();
+                entry.insert(field.into(), text.into());
             }
         }
-        value
+        entry.insert("fieldsV1".into(), self.fields.to_v1());
+        Value::Object(entry)
     }
 }
 
 /// The entries of an object; nothing if one of them cannot be read.
-fn try_read(value: &Value) -> Option<Vec<Entry>> {
+pub(super) fn try_read(value: &Value) -> Option<Vec<Entry>> {
     let entries = value["metadata"]["managedFields"].as_array();
     entries.into_iter().flatten().map(Entry::read).collect()
 }
@@ -160,7 +153,7 @@ pub(crate) struct Comparisons<'a> {
     writer: Writer<'a>,
     old: &'a Value,
     new: &'a Value,
-    by_version: BTreeMap<String, Option<Comparison>>,
+    by_version: Vec<(String, Option<Comparison>)>,
 }
 
 impl<'a> Comparisons<'a> {
@@ -169,26 +162,37 @@ impl<'a> Comparisons<'a> {
             writer,
             old,
             new,
-            by_version: BTreeMap::new(),
+            by_version: Vec::new(),
         }
     }
 
     /// Nothing, if the version is no longer served.
     pub(crate) fn of(&mut self, api_version: &str) -> Option<&Comparison> {
-        if !self.by_version.contains_key(api_version) {
+        let known = self.by_version.iter().position(|(known, _)| known == api_version);
+        let at = known.unwrap_or_else(|| {
             let version = self.writer.target.kind.by_api_version(api_version);
             let comparison = version.map(|version| {
                 let all = Comparison::of(version.schema.cursor(), self.old, self.new);
                 all.without(&self.writer.out_of_reach())
             });
-            self.by_version.insert(api_version.to_owned(), comparison);
-        }
-        self.by_version.get(api_version)?.as_ref()
+            self.by_version.push((api_version.to_owned(), comparison));
+            self.by_version.len() - 1
+        });
+        self.by_version[at].1.as_ref()
+    }
+
+    /// What the writer has written.
+    pub(super) fn into_written(mut self) -> FieldSet {
+        let writer = self.writer;
+        self.of(writer.api_version());
+        let mut all = self.by_version.into_iter();
+        let own = all.find(|(version, _)| version == writer.api_version());
+        own.and_then(|(_, own)| own).unwrap_or_default().written
     }
 }
 
 /// Fields that are nobody's: the type, and what identifies the object or is written by the server.
-pub(crate) fn strip(fields: &FieldSet) -> FieldSet {
+pub(crate) fn strip(mut fields: FieldSet) -> FieldSet {
     static NOBODYS: LazyLock<FieldSet> = LazyLock::new(|| {
         let mut nobodys = FieldSet::default();
         let metadata = Elem::field("metadata");
@@ -209,83 +213,21 @@ pub(crate) fn strip(fields: &FieldSet) -> FieldSet {
         }
         nobodys
     });
-    fields.difference(&NOBODYS)
+    fields.subtract(&NOBODYS);
+    fields
 }
 
-/// Gives the fields that an update has changed to its writer, and takes them from all others.
-pub(crate) fn record_update(before: Option<&Value>, after: &mut Value, writer: &Writer<'_>) {
-    let schema = writer.target.version.schema.cursor();
-    let old = match before {
-        Some(before) => Cow::Borrowed(before),
-        None if writer.target.kind.builtin => Cow::Owned(zero(schema)),
-        None => Cow::Owned(json!({})),
-    };
-    let mut entries = match before {
-        // A subresource writes itself and nothing else.
-        Some(before) if writer.status => read(before),
-        _ if is_reset(after) => Vec::new(),
-        _ => try_read(after)
-            .filter(|sent| !sent.is_empty())
-            .unwrap_or_else(|| read(&old)),
-    };
-    meta_mut(after).remove("managedFields");
-    if entries.is_empty() && before.is_some() {
-        // Nobody owned anything, and an update does not begin with it.
-        return;
+/// Whether two objects name the same owners of the same fields, since whatever time.
+pub(crate) fn same_owners(before: &Value, after: &Value) -> bool {
+    fn entries(value: &Value) -> &[Value] {
+        value["metadata"]["managedFields"]
+            .as_array()
+            .map_or(&[], Vec::as_slice)
     }
-    let mut comparisons = Comparisons::new(*writer, &old, after);
-    let Some(own) = comparisons.of(writer.api_version()).cloned() else {
-        return;
-    };
-    entries.retain_mut(|entry| {
-        let Some(changed) = comparisons.of(&entry.api_version) else {
-            return false;
-        };
-        entry.fields = entry
-            .fields
-            .difference(&changed.written())
-            .difference(&changed.removed);
-        !entry.fields.is_empty()
-    });
-    let written = strip(&own.written());
-    if !written.is_empty() {
-        let place = entries
-            .iter()
-            .position(|entry| !entry.apply && writer.owns(entry));
-        let place = place.unwrap_or_else(|| {
-            entries.push(Entry::new(writer, false, FieldSet::default()));
-            entries.len() - 1
-        });
-        entries[place].fields.union(&written);
-        entries[place].time = Some(now());
+    fn lasting(entry: &Value) -> Vec<(&String, &Value)> {
+        let fields = entry.as_object().into_iter().flatten();
+        fields.filter(|(name, _)| *name != "time").collect()
     }
-    cap(&mut entries);
-    write(after, &entries);
-}
-
-/// Takes the oldest updaters of a version as one, until there are not too many.
-fn cap(entries: &mut Vec<Entry>) {
-    let mut updaters: Vec<_> = entries.iter().filter(|entry| !entry.apply).cloned().collect();
-    if updaters.len() <= UPDATERS {
-        return;
-    }
-    updaters.sort_by(|a, b| (&a.time, &a.manager).cmp(&(&b.time, &b.manager)));
-    let mut first: BTreeMap<String, Entry> = BTreeMap::new();
-    let mut count = updaters.len();
-    for updater in updaters {
-        if count <= UPDATERS {
-            break;
-        }
-        let Some(known) = first.get_mut(&updater.api_version) else {
-            first.insert(updater.api_version.clone(), updater);
-            continue;
-        };
-        entries.retain(|entry| *entry != updater && entry != known);
-        ANCIENT.clone_into(&mut known.manager);
-        known.subresource.clear();
-        known.fields.union(&updater.fields);
-        known.time = updater.time;
-        entries.push(known.clone());
-        count -= 1;
-    }
+    let (before, after) = (entries(before), entries(after));
+    before.len() == after.len() && before.iter().zip(after).all(|(a, b)| lasting(a) == lasting(b))
 }

@@ -4,5 +4,7 @@ pub(crate) mod combine;
 pub(crate) mod compare;
 pub(crate) mod fields;
 pub(crate) mod managed;
+mod stored;
 pub(crate) mod strategic;
+pub(crate) mod update;
 pub(crate) mod zero;

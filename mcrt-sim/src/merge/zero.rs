@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::schema::types::{Cursor, MapShape, Scalar, Type};
+use crate::schema::types::{Cursor, Field, MapShape, Scalar, Type};
 
 /// An empty object as the server sees it before a create.
 pub(crate) fn zero(ty: Cursor<'_>) -> Value {
@@ -19,14 +19,20 @@ pub(crate) fn complete(ty: Cursor<'_>, value: &mut Value) {
             let Some(map) = ty.as_map().filter(|_| !matches!(ty.ty(), Type::Any)) else {
                 return;
             };
-            fields.retain(|name, field| map.field(name).is_some() && !is_omitted(map, name, field));
-            for (name, field) in fields.iter_mut() {
-                match map.field(name) {
-                    Some(ty) if field.is_null() => *field = empty(ty),
-                    Some(ty) => complete(ty, field),
-                    None => {}
+            fields.retain(|name, field| {
+                let Some((declared, ty)) = map.place(name) else {
+                    return false;
+                };
+                if is_omitted(declared, ty, field) {
+                    return false;
                 }
-            }
+                if field.is_null() {
+                    *field = empty(ty);
+                } else {
+                    complete(ty, field);
+                }
+                true
+            });
             add_missing(map, fields);
         }
         Value::Array(items) => {
@@ -41,23 +47,20 @@ pub(crate) fn complete(ty: Cursor<'_>, value: &mut Value) {
 }
 
 /// Nulls are, and so are empty lists and maps of optional fields; an empty struct says something.
-fn is_omitted(map: MapShape<'_>, name: &str, value: &Value) -> bool {
+fn is_omitted(declared: Option<&Field>, ty: Cursor<'_>, value: &Value) -> bool {
     let empty = match value {
         // The values of a map of texts are texts, if there is a key.
-        Value::Null => {
-            return map.declared(name).is_some() || map.field(name).is_none_or(|ty| empty(ty).is_null());
-        }
+        Value::Null => return declared.is_some() || empty(ty).is_null(),
         Value::Array(items) => items.is_empty(),
         Value::Object(fields) => fields.is_empty(),
         _ => false,
     };
-    let Some(field) = map.declared(name).filter(|field| empty && !field.required) else {
+    let Some(field) = declared.filter(|field| empty && !field.required) else {
         return false;
     };
-    let ty = map.field(name).map(Cursor::ty);
-    let container = match ty {
-        Some(Type::List(_)) => true,
-        Some(Type::Map(map)) => map.fields.is_empty(),
+    let container = match ty.ty() {
+        Type::List(_) => true,
+        Type::Map(map) => map.fields.is_empty(),
         _ => false,
     };
     container && field.default.is_none()
@@ -71,23 +74,30 @@ fn empty(ty: Cursor<'_>) -> Value {
 }
 
 fn add_missing(map: MapShape<'_>, fields: &mut Map<String, Value>) {
-    for (name, field, ty) in map.fields() {
-        if fields.contains_key(name) {
-            continue;
-        }
-        match &field.default {
-            Some(Value::Object(_)) => {
-                fields.insert(name.to_owned(), zero(ty));
-            }
-            Some(empty @ (Value::String(_) | Value::Number(_) | Value::Bool(_))) if is_zero(empty) => {
-                fields.insert(name.to_owned(), empty.clone());
-            }
-            None if field.required && matches!(ty.ty(), Type::List(_)) => {
-                fields.insert(name.to_owned(), Value::Null);
-            }
-            _ => {}
+    let missing = map
+        .missing()
+        .map(|missing| missing.get_or_init(|| missing_of(map)));
+    for (name, value) in missing.into_iter().flatten() {
+        if !fields.contains_key(&**name) {
+            fields.insert(name.to_string(), value.clone());
         }
     }
+}
+
+/// What stands for the fields of a struct that are written also when they were left out.
+fn missing_of(map: MapShape<'_>) -> Box<[(Box<str>, Value)]> {
+    let missing = map.fields().filter_map(|(name, field, ty)| {
+        let value = match &field.default {
+            Some(Value::Object(_)) => zero(ty),
+            Some(empty @ (Value::String(_) | Value::Number(_) | Value::Bool(_))) if is_zero(empty) => {
+                empty.clone()
+            }
+            None if field.required && matches!(ty.ty(), Type::List(_)) => Value::Null,
+            _ => return None,
+        };
+        Some((name.into(), value))
+    });
+    missing.collect()
 }
 
 /// Whether a default is the empty value of its type; others are filled in where the server does so.

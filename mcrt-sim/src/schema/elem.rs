@@ -1,5 +1,7 @@
 //! Steps of a path through an object.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value};
 
 /// One step of a path, written as `fieldsV1` does: `f:` and a field's name, `k:` and the keys of a list item,
@@ -9,11 +11,12 @@ pub(crate) struct Elem(Box<str>);
 
 impl Elem {
     pub(crate) fn field(name: &str) -> Self {
-        Self(format!("f:{name}").into())
+        Self(["f:", name].concat().into())
     }
 
-    pub(crate) fn key(keys: Map<String, Value>) -> Self {
-        Self(format!("k:{}", Value::Object(keys)).into())
+    pub(crate) fn key(keys: &BTreeMap<&str, &Value>) -> Self {
+        let keys = serde_json::to_string(keys).expect("JSON under texts can be written");
+        Self(["k:", &keys].concat().into())
     }
 
     pub(crate) fn item(item: &Value) -> Self {

@@ -1,8 +1,10 @@
 //! Types as merging sees them: which lists merge by which keys, which maps are replaced as a whole.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
-use serde_json::{Map as Fields, Value};
+use ahash::AHashMap;
+use serde_json::Value;
 
 use crate::schema::builtin;
 use crate::schema::elem::Elem;
@@ -60,9 +62,11 @@ pub(crate) enum Relation {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Map {
     pub(crate) atomic: bool,
-    pub(crate) fields: HashMap<Box<str>, Field>,
+    pub(crate) fields: AHashMap<Box<str>, Field>,
     /// The type of what is not declared by name; without one nothing else may be there.
     pub(crate) rest: Option<TypeId>,
+    /// What the real server writes for fields that were left out, found out when it is first asked for.
+    pub(crate) missing: OnceLock<Box<[(Box<str>, Value)]>>,
 }
 
 #[derive(Clone, Debug)]
@@ -219,13 +223,24 @@ impl<'a> MapShape<'a> {
         fields.map(move |(name, field)| (&**name, field, self.cursor.types.cursor(field.ty)))
     }
 
+    /// What the real server writes for fields that were left out; none where anything may be.
+    pub(crate) fn missing(self) -> Option<&'a OnceLock<Box<[(Box<str>, Value)]>>> {
+        self.map.map(|map| &map.missing)
+    }
+
     /// The place of a field, declared or not; nothing if the field may not be there.
     pub(crate) fn field(self, name: &str) -> Option<Cursor<'a>> {
+        Some(self.place(name)?.1)
+    }
+
+    /// What is declared of a field, if it is, and its place; nothing if the field may not be there.
+    pub(crate) fn place(self, name: &str) -> Option<(Option<&'a Field>, Cursor<'a>)> {
         let Some(map) = self.map else {
-            return Some(self.cursor);
+            return Some((None, self.cursor));
         };
-        let id = map.fields.get(name).map(|field| field.ty).or(map.rest)?;
-        Some(self.cursor.types.cursor(id))
+        let declared = map.fields.get(name);
+        let id = declared.map(|field| field.ty).or(map.rest)?;
+        Some((declared, self.cursor.types.cursor(id)))
     }
 }
 
@@ -260,14 +275,11 @@ impl ListShape<'_> {
         let default = |key: &str| {
             declared
                 .and_then(|map| map.declared(key))
-                .and_then(|field| field.default.clone())
+                .and_then(|field| field.default.as_ref())
         };
-        let known: Fields<_, _> = keys
+        let known: BTreeMap<&str, &Value> = keys
             .iter()
-            .filter_map(|key| {
-                let value = fields.get(&**key).cloned().or_else(|| default(key))?;
-                Some((key.to_string(), value))
-            })
+            .filter_map(|key| Some((&**key, fields.get(&**key).or_else(|| default(key))?)))
             .collect();
         if known.is_empty() {
             let keys: Vec<_> = keys.iter().map(|key| format!("\"{key}\"")).collect();
@@ -277,6 +289,6 @@ impl ListShape<'_> {
                 keys.join(" ")
             ));
         }
-        Ok(Elem::key(known))
+        Ok(Elem::key(&known))
     }
 }

@@ -70,15 +70,20 @@ pub(crate) struct Owner {
 impl Object {
     /// Freezes a value whose metadata is complete.
     pub(crate) fn freeze(mut value: Value, version: u64) -> Self {
+        Self::freeze_in_place(&mut value, version)
+    }
+
+    /// Freezes a value, which is then the object's content.
+    pub(crate) fn freeze_in_place(value: &mut Value, version: u64) -> Self {
         if let Some(fields) = value.as_object_mut() {
             fields.remove("kind");
             fields.remove("apiVersion");
         }
         // Version 0 stands for what was not written, as in a dry run.
         match version {
-            0 => drop(meta_mut(&mut value).remove("resourceVersion")),
+            0 => drop(meta_mut(value).remove("resourceVersion")),
             version => {
-                drop(meta_mut(&mut value).insert("resourceVersion".into(), version.to_string().into()));
+                drop(meta_mut(value).insert("resourceVersion".into(), version.to_string().into()));
             }
         }
         let metadata = &value["metadata"];
@@ -97,8 +102,7 @@ impl Object {
                 .collect(),
             owners: owners.filter_map(owner).collect(),
             finalizers: finalizers.filter_map(Value::as_str).map(boxed).collect(),
-            // Boxed, so that no spare capacity stays with every object.
-            body: Bytes::from(value.to_string().into_bytes().into_boxed_slice()),
+            body: body(value),
         }
     }
 
@@ -129,10 +133,7 @@ impl Object {
     /// The object as a value, typed as the given version.
     pub(crate) fn thaw(&self, kind: &str, version: &Version) -> Value {
         let mut value = self.content();
-        if let Some(fields) = value.as_object_mut() {
-            fields.insert("kind".into(), kind.into());
-            fields.insert("apiVersion".into(), version.api_version.clone().into());
-        }
+        add_type(&mut value, kind, version);
         value
     }
 
@@ -174,6 +175,22 @@ impl Object {
 
 const METADATA_PREFIX: &[u8] =
     b"{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/v1\",\"metadata\":";
+
+/// Gives the content of an object a type.
+pub(crate) fn add_type(content: &mut Value, kind: &str, version: &Version) {
+    if let Some(fields) = content.as_object_mut() {
+        fields.insert("kind".into(), kind.into());
+        fields.insert("apiVersion".into(), version.api_version.clone().into());
+    }
+}
+
+fn body(content: &Value) -> Bytes {
+    let mut body = Vec::with_capacity(1024);
+    // It cannot fail: a value is JSON, and a list of bytes takes whatever is written.
+    serde_json::to_writer(&mut body, content).unwrap_or_default();
+    // Boxed, so that no spare capacity stays with every object.
+    Bytes::from(body.into_boxed_slice())
+}
 
 fn boxed(text: &str) -> Box<str> {
     text.into()

@@ -115,9 +115,19 @@ impl Store {
     }
 
     /// Writes an object under the next version and tells the watches.
-    pub(crate) fn put(&mut self, kind: &Kind, old: Option<Arc<Object>>, value: Value) -> Arc<Object> {
+    pub(crate) fn put(&mut self, kind: &Kind, old: Option<Arc<Object>>, mut value: Value) -> Arc<Object> {
+        self.put_in_place(kind, old, &mut value)
+    }
+
+    /// Writes an object and leaves its content in the value.
+    pub(crate) fn put_in_place(
+        &mut self,
+        kind: &Kind,
+        old: Option<Arc<Object>>,
+        value: &mut Value,
+    ) -> Arc<Object> {
         self.version += 1;
-        let new = Arc::new(Object::freeze(value, self.version));
+        let new = Arc::new(Object::freeze_in_place(value, self.version));
         let place = Place {
             kind: Arc::clone(&kind.id),
             key: new.key.clone(),

@@ -94,7 +94,7 @@ fn apply_to(live: &Value, config: &Value, writer: &Writer<'_>, force: bool) -> R
         } else {
             json!({})
         };
-        let there = managed::strip(&Comparison::of(ty, &empty, &live).written());
+        let there = managed::strip(Comparison::of(ty, &empty, &live).written);
         let before = Writer {
             manager: "before-first-apply",
             ..*writer
@@ -155,16 +155,17 @@ impl Apply<'_> {
         let mut conflicts = Vec::new();
         entries.retain_mut(|entry| {
             if is_own(entry) {
-                entry.fields = managed::strip(&entry.fields);
+                entry.fields = managed::strip(std::mem::take(&mut entry.fields));
                 return true;
             }
             let Some(changed) = comparisons.of(&entry.api_version) else {
                 return false;
             };
-            let taken = entry.fields.intersection(&changed.written());
+            let taken = entry.fields.intersection(&changed.written);
             let owner: Arc<str> = display(entry).into();
             conflicts.extend(taken.paths().into_iter().map(|path| (path, Arc::clone(&owner))));
-            entry.fields = entry.fields.difference(&taken).difference(&changed.removed);
+            entry.fields.subtract(&taken);
+            entry.fields.subtract(&changed.removed);
             true
         });
         if !force && !conflicts.is_empty() {
@@ -248,7 +249,7 @@ fn last_applied(live: &Value, ty: Cursor<'_>, writer: &Writer<'_>) -> BTreeSet<P
     };
     let differences = Comparison::of(ty, &config, live);
     let same = FieldSet::of(ty, &config)
-        .difference(&differences.written())
+        .difference(&differences.written)
         .difference(&differences.removed);
     same.paths().into_iter().collect()
 }

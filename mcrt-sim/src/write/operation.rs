@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::merge::managed::{self, Writer};
+use crate::merge::update;
 use crate::refusal::status::Status;
 use crate::state::object::{Object, ObjectKey, meta_mut};
 use crate::state::store::Store;
@@ -69,16 +70,26 @@ impl Store {
         mut value: Value,
         options: &WriteOptions,
     ) -> Result<Arc<Object>, Status> {
-        conform::check_fields(target, &value, options)?;
-        let name = admit::choose_name(&mut value);
+        self.create_in_place(target, &mut value, options)
+    }
+
+    /// Creates an object and leaves in the value its content, or null where that takes more than it saves.
+    pub(crate) fn create_in_place(
+        &mut self,
+        target: &Target,
+        value: &mut Value,
+        options: &WriteOptions,
+    ) -> Result<Arc<Object>, Status> {
+        conform::check_fields(target, value, options)?;
+        let name = admit::choose_name(value);
         let namespace = value["metadata"]["namespace"]
             .as_str()
             .unwrap_or_default()
             .to_owned();
         self.check_namespace(target, &namespace, &name)?;
-        validate::check_new(target, &value)?;
+        validate::check_new(target, value)?;
         if target.kind.is_crd() {
-            admit::check_crd_name(target, &value, &name)?;
+            admit::check_crd_name(target, value, &name)?;
         }
         if value["metadata"]["resourceVersion"]
             .as_str()
@@ -97,20 +108,20 @@ impl Store {
                 exists
             });
         }
-        prepare::prepare_new(target, &mut value);
-        conform::check(target, None, &value, false)?;
+        prepare::prepare_new(target, value);
+        conform::check(target, None, value, false)?;
         if !options.apply {
-            managed::record_update(None, &mut value, &options.writer(target));
+            update::record_update(None, value, &options.writer(target));
         }
-        prepare::complete_new(target, &mut value);
+        prepare::complete_new(target, value);
         if target.kind.is_crd() {
-            crd_status::settle(&self.registry, &mut value);
+            crd_status::settle(&self.registry, value);
         }
-        target.check_depth(&value)?;
+        target.check_depth(value)?;
         if options.dry_run {
-            return Ok(Arc::new(Object::freeze(value, 0)));
+            return Ok(Arc::new(Object::freeze_in_place(value, 0)));
         }
-        let object = self.put(&target.kind, None, value);
+        let object = self.put_in_place(&target.kind, None, value);
         if target.kind.is_crd() {
             self.registry.serve_crd(&target.thaw(&object));
         }
@@ -149,34 +160,48 @@ impl Store {
         mut value: Value,
         options: &WriteOptions,
     ) -> Result<Arc<Object>, Status> {
-        conform::check_fields(target, &value, options)?;
-        admit::check_preconditions(target, old, &value)?;
-        let before = target.thaw(old);
-        prepare::keep_server_fields(target, &before, &mut value, options);
-        prepare::normalise(target, &mut value);
-        validate::check_change(target, &before, &value)?;
-        conform::check(target, Some(&before), &value, options.status)?;
+        self.replace_in_place(target, old, &mut value, options)
+    }
+
+    /// Replaces an object and leaves in the value its content, or null where that takes more than it saves.
+    pub(crate) fn replace_in_place(
+        &mut self,
+        target: &Target,
+        old: &Arc<Object>,
+        value: &mut Value,
+        options: &WriteOptions,
+    ) -> Result<Arc<Object>, Status> {
+        conform::check_fields(target, value, options)?;
+        admit::check_preconditions(target, old, value)?;
+        let mut before = target.thaw(old);
+        prepare::keep_server_fields(target, &before, value, options);
+        prepare::normalise(target, value);
+        validate::check_change(target, &before, value)?;
+        conform::check(target, Some(&before), value, options.status)?;
         if target.kind.is_crd() && !options.status {
-            crd_status::settle(&self.registry, &mut value);
+            crd_status::settle(&self.registry, value);
         }
-        if !options.apply {
-            managed::record_update(Some(&before), &mut value, &options.writer(target));
-        }
-        target.check_depth(&value)?;
-        if prepare::same_content(&before, &value) {
+        let same_owners = if options.apply {
+            managed::same_owners(&before, value)
+        } else {
+            update::record_update(Some(&mut before), value, &options.writer(target))
+        };
+        target.check_depth(value)?;
+        if same_owners && prepare::same_content(&before, value) {
+            *value = Value::Null;
             return Ok(Arc::clone(old));
         }
-        if target.kind.generation && !options.status && prepare::desired_differs(target, &before, &value) {
+        if target.kind.generation && !options.status && prepare::desired_differs(target, &before, value) {
             let generation = before["metadata"]["generation"].as_u64().unwrap_or_default() + 1;
-            meta_mut(&mut value).insert("generation".into(), generation.into());
+            meta_mut(value).insert("generation".into(), generation.into());
         }
         if options.dry_run {
-            return Ok(Arc::new(Object::freeze(value, old.version)));
+            return Ok(Arc::new(Object::freeze_in_place(value, old.version)));
         }
-        if old.deleting && !admit::is_held(target, &value) {
-            return Ok(self.remove(&target.kind, old, Some(value)));
+        if old.deleting && !admit::is_held(target, value) {
+            return Ok(self.remove(&target.kind, old, Some(value.take())));
         }
-        let object = self.put(&target.kind, Some(Arc::clone(old)), value);
+        let object = self.put_in_place(&target.kind, Some(Arc::clone(old)), value);
         if target.kind.is_crd() {
             self.registry.serve_crd(&target.thaw(&object));
         }

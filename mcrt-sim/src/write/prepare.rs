@@ -130,35 +130,25 @@ pub(crate) fn keep_server_fields(target: &Target, before: &Value, value: &mut Va
     metadata.remove("selfLink");
 }
 
-/// Whether two versions differ in nothing that makes a write: times at which fields were taken do not.
+/// Whether two versions differ in nothing but perhaps in who owns what.
 pub(crate) fn same_content(before: &Value, after: &Value) -> bool {
-    let metadata = |value: &Value| {
-        let mut metadata = value["metadata"].clone();
-        let entries = metadata["managedFields"].as_array_mut();
-        for entry in entries.into_iter().flatten().filter_map(Value::as_object_mut) {
-            entry.remove("time");
-        }
-        metadata
-    };
-    before == after || content(before).eq(content(after)) && metadata(before) == metadata(after)
+    let (others, owners) = (&["metadata"], &["managedFields"]);
+    beside(before, others).eq(beside(after, others))
+        && beside(&before["metadata"], owners).eq(beside(&after["metadata"], owners))
 }
 
-/// The fields beside the metadata.
-fn content(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
+/// The fields of a value beside some.
+fn beside<'a>(value: &'a Value, names: &'a [&str]) -> impl Iterator<Item = (&'a String, &'a Value)> {
     let fields = value.as_object().into_iter().flatten();
-    fields.filter(|(name, _)| *name != "metadata")
+    fields.filter(|(name, _)| !names.contains(&name.as_str()))
 }
 
 /// Whether anything but metadata and, where it is a part of its own, status differs.
 pub(crate) fn desired_differs(target: &Target, before: &Value, after: &Value) -> bool {
-    let desired = |value: &Value| {
-        let mut value = value.clone();
-        let fields = object_mut(&mut value);
-        fields.remove("metadata");
-        if target.version.status || target.kind.builtin {
-            fields.remove("status");
-        }
-        value
+    let others: &[&str] = if target.version.status || target.kind.builtin {
+        &["metadata", "status"]
+    } else {
+        &["metadata"]
     };
-    desired(before) != desired(after)
+    beside(before, others).ne(beside(after, others))
 }

@@ -384,9 +384,9 @@ async fn what_was_wrong_before_may_stay_as_it_is(bed: &Bed) {
     bed.put(kind.path(), definition).await.expect(200);
     let path = bed.object(&kind.resource(), "one");
     bed.eventually("the new schema to hold", async || {
-        let patch = json!({"spec": {"size": 8}});
+        let change = json!({"spec": {"size": 8}});
         match bed
-            .patch(path.as_str(), MERGE_PATCH, patch)
+            .patch(path.as_str(), MERGE_PATCH, change)
             .query("dryRun", "All")
             .await
         {
@@ -414,8 +414,8 @@ async fn the_status_is_held_against_its_own_schema(bed: &Bed) {
                      \"string\"",
     ];
     assert_eq!(causes(&answer), expected);
-    let patch = json!({"status": {"ready": true, "other": 1}});
-    let patched = bed.patch(path, MERGE_PATCH, patch).await.expect(200);
+    let change = json!({"status": {"ready": true, "other": 1}});
+    let patched = bed.patch(path, MERGE_PATCH, change).await.expect(200);
     assert_eq!(patched["status"], json!({"ready": true}));
 }
 
@@ -441,9 +441,9 @@ async fn strict_validation_names_the_unknown_fields(bed: &Bed) {
         .expect(201);
     assert_eq!(created["spec"], json!({"list": [{"a": "1"}, {}]}));
     let path = bed.object(&kind.resource(), "one");
-    let patch = json!({"spec": {"x": 1}});
+    let change = json!({"spec": {"x": 1}});
     let answer = bed
-        .patch(path, MERGE_PATCH, patch)
+        .patch(path, MERGE_PATCH, change)
         .query("fieldValidation", "Strict")
         .await;
     let found = causes(&answer);
