@@ -1,9 +1,15 @@
 //! What a test's thread logs, kept for looking at.
 
-use std::{fmt, io, sync::Arc};
+use std::{
+    fmt, io,
+    sync::{Arc, LazyLock},
+};
 
 use parking_lot::Mutex;
-use tracing::subscriber::DefaultGuard;
+use tracing::{
+    Dispatch,
+    subscriber::{DefaultGuard, NoSubscriber},
+};
 use tracing_subscriber::fmt::MakeWriter;
 
 /// Keeps every line that this thread logs at `INFO` or above for as long as it lives.
@@ -15,9 +21,14 @@ pub struct Logs {
 #[derive(Clone, Default)]
 struct Buffer(Arc<Mutex<Vec<u8>>>);
 
+/// While there is one subscriber only, `tracing` asks the thread that comes to a line first whether anybody wants it, and
+/// keeps its answer for all threads: that of a test which keeps no logs would hide the line from one that does.
+static ANOTHER: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(NoSubscriber::new()));
+
 impl Logs {
     /// Begins to keep what is logged. Other threads are not seen: for tests on one thread.
     pub fn keep() -> Self {
+        LazyLock::force(&ANOTHER);
         let lines = Buffer::default();
         let subscriber = tracing_subscriber::fmt()
             .with_ansi(false)

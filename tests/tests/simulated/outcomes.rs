@@ -10,6 +10,7 @@ use std::{
 
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use mcrt::{Action, Backoff, Context, ControllerBuilder, Error, HandWired, Reconciler, Watch};
+use mcrt_sim::ServedKind;
 use mcrt_tests::{
     logs::Logs,
     simulated::{Call, Recorder, Run, Sims, config, with_data},
@@ -308,7 +309,18 @@ async fn a_read_that_does_not_decode_is_logged_without_the_value() {
         "apiVersion": "v1", "kind": "Secret",
         "metadata": { "name": "keys", "namespace": "default" }, "immutable": "hunter2",
     });
-    sims.server("a").create(keys).unwrap();
+    // A server of a later version, say, where the field is a text: this one refuses what does not fit its own type.
+    let server = sims.server("a");
+    server.unserve("", "secrets");
+    server.serve(ServedKind {
+        group: String::new(),
+        version: "v1".into(),
+        kind: "Secret".into(),
+        plural: "secrets".into(),
+        namespaced: true,
+        status_subresource: false,
+    });
+    server.create(keys).unwrap();
     let mut wiring = ControllerBuilder::new("reads");
     wiring.for_kind(Watch::new().labels("mcrt.dev/test"));
     sims.manager()
