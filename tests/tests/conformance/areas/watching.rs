@@ -164,9 +164,11 @@ async fn a_bookmark_comes_shortly_before_the_end(bed: &Bed) {
     let mut watch = watch.follow().await;
     let second = bed.create("secrets", secret("b")).await;
     let events = watch.until_end().await;
-    let types: Vec<_> = events.iter().map(|event| &event["type"]).collect();
-    assert_eq!(types, ["ADDED", "BOOKMARK"]);
-    let mark = &events[1]["object"];
+    // A real server looks once a second, and may find a watch due twice.
+    let (first, marks) = events.split_first().unwrap();
+    assert_eq!(first["type"], "ADDED");
+    assert!(marks.iter().all(|event| event["type"] == "BOOKMARK"), "{marks:?}");
+    let mark = &marks.last().unwrap()["object"];
     assert_eq!(mark["kind"], "Secret");
     let number = |object: &serde_json::Value| {
         object["metadata"]["resourceVersion"]
