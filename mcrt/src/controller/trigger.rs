@@ -100,8 +100,8 @@ impl<R: Reconciler, T: Cacheable> Trigger<R, T> {
         }
     }
 
-    /// What a reconcile has written and somebody has deleted between two views of the cluster is missed by no
-    /// comparison: its owners look for it themselves.
+    /// What a reconcile has written and somebody has deleted between two views of the cluster is in neither of them:
+    /// its owners look for it themselves.
     fn relisted(&self) {
         if matches!(self.role, Role::Owns) {
             self.shared.enqueue_all::<R::Object>(&self.engagement);
