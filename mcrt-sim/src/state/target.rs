@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::refusal::cause::Cause;
 use crate::refusal::status::Status;
 use crate::state::depth::{DEEPEST, is_deeper_than};
 use crate::state::kind::{Kind, Version};
@@ -23,6 +24,16 @@ impl Target {
 
     pub(crate) fn invalid(&self, name: &str, field: &str, why: &str) -> Status {
         Status::invalid(&self.kind.group, &self.kind.kind, name, field, why)
+    }
+
+    /// Accepts an object, or says all that is wrong with it.
+    pub(crate) fn accept(&self, value: &Value, causes: &[Cause]) -> Result<(), Status> {
+        if causes.is_empty() {
+            return Ok(());
+        }
+        let name = value["metadata"]["name"].as_str().unwrap_or_default();
+        let Kind { group, kind, .. } = &*self.kind;
+        Err(Status::invalid_fields(group, kind, name, causes))
     }
 
     pub(crate) fn conflict(&self, name: &str, why: &str) -> Status {

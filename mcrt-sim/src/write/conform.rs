@@ -143,14 +143,5 @@ pub(crate) fn check(
         None if target.kind.is_crd() && !status => definition::check(value, before),
         None => Vec::new(),
     };
-    if causes.is_empty() {
-        return Ok(());
-    }
-    let name = value["metadata"]["name"].as_str().unwrap_or_default();
-    Err(Status::invalid_fields(
-        &target.kind.group,
-        &target.kind.kind,
-        name,
-        &causes,
-    ))
+    target.accept(value, &causes)
 }

@@ -49,7 +49,7 @@ pub(crate) fn check_new(target: &Target, value: &Value) -> Result<(), Status> {
     check_metadata(metadata, &mut causes);
     check_finalizers(target, metadata, &mut causes);
     check_data(target, value, &mut causes);
-    refuse(target, value, &causes)
+    target.accept(value, &causes)
 }
 
 /// Requires a changed object to keep the rules.
@@ -74,20 +74,7 @@ pub(crate) fn check_change(target: &Target, before: &Value, value: &Value) -> Re
     }
     check_data(target, value, &mut causes);
     check_immutable(target, before, value, &mut causes);
-    refuse(target, value, &causes)
-}
-
-fn refuse(target: &Target, value: &Value, causes: &[Cause]) -> Result<(), Status> {
-    if causes.is_empty() {
-        return Ok(());
-    }
-    let name = value["metadata"]["name"].as_str().unwrap_or_default();
-    Err(Status::invalid_fields(
-        &target.kind.group,
-        &target.kind.kind,
-        name,
-        causes,
-    ))
+    target.accept(value, &causes)
 }
 
 fn check_metadata(metadata: &Value, causes: &mut Vec<Cause>) {
