@@ -7,7 +7,7 @@ use super::{
     store::Cache,
     writer::Writer,
 };
-use crate::cluster::ClusterName;
+use crate::{cluster::ClusterName, connect::Breaker};
 use kube::Client;
 use parking_lot::Mutex;
 use std::{
@@ -54,6 +54,7 @@ impl Default for CacheSettings {
 pub struct Caches {
     cluster: ClusterName,
     lists: ClusterLists,
+    breaker: Breaker,
     settings: CacheSettings,
     registry: Mutex<Registry>,
     tracker: TaskTracker,
@@ -78,6 +79,7 @@ impl Caches {
     pub fn new(
         cluster: ClusterName,
         client: Client,
+        breaker: Breaker,
         limits: Arc<ListLimits>,
         settings: CacheSettings,
     ) -> Self {
@@ -85,6 +87,7 @@ impl Caches {
         Self {
             cluster,
             lists: ClusterLists::new(limits),
+            breaker,
             settings,
             registry: Mutex::new(Registry {
                 client: Some(client),
@@ -119,6 +122,7 @@ impl Caches {
             client,
             kind,
             lists: self.lists.clone(),
+            breaker: self.breaker.clone(),
             settings: self.settings.clone(),
             tracker: self.tracker.clone(),
         };

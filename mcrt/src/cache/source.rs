@@ -7,6 +7,7 @@ use super::{
     scope::Cacheable,
     shared::Shared,
 };
+use crate::connect::Breaker;
 use kube::{Api, Client, runtime::watcher};
 use std::sync::Arc;
 use tokio_util::task::TaskTracker;
@@ -16,6 +17,8 @@ pub(super) struct Source<K: Cacheable> {
     pub(super) client: Client,
     pub(super) kind: K::DynamicType,
     pub(super) lists: ClusterLists,
+    /// While it is open, nothing is watched.
+    pub(super) breaker: Breaker,
     pub(super) settings: CacheSettings,
     /// Joins what the feeds' clients spawn.
     pub(super) tracker: TaskTracker,

@@ -142,7 +142,8 @@ impl Launch {
         };
         let access = host::access(self.args.host.as_deref(), simulated)?.ok_or_else(missing)?;
         access
-            .connect(&self.settings.limits, &self.host_life)
+            .connect(&self.settings.transport, &self.host_life)
+            .map(|transport| transport.client())
             .map_err(StartError::Connect)
     }
 

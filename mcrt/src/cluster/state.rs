@@ -32,34 +32,93 @@ impl fmt::Debug for Epoch {
     }
 }
 
-/// How an engaged cluster fares.
+/// How a cluster fares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Health {
+    /// Not in the fleet: no provider names it.
+    NotFound,
     /// Engaged, not reached yet.
     Connecting,
-    /// Its API server answers.
+    /// Its API server answers, and all that is required of the cluster is there.
     Ready,
-    /// Its API server was reached before and is not now, or could not be reached at all.
+    /// Its API server answers, but a check says that the cluster should take no new work. What works there goes on.
+    Degraded {
+        /// When the first check failed.
+        since: Instant,
+    },
+    /// Its API server cannot be reached: nothing is sent to it but probes.
     Unreachable {
         /// When it was found unreachable.
+        since: Instant,
+    },
+    /// Its API server does not accept who comes (401), or refuses even what everybody may ask (403).
+    Unauthorized {
+        /// When it refused first.
+        since: Instant,
+        /// 401 or 403.
+        status: u16,
+    },
+    /// It has been unreachable for longer than the grace period: others may take its work over.
+    Lost {
+        /// When it was found unreachable.
+        since: Instant,
+    },
+    /// Suspended by hand: nothing works there until it is resumed.
+    Suspended {
+        /// When it was suspended.
         since: Instant,
     },
 }
 
 impl Health {
-    /// Whether the API server answers.
+    /// Whether the API server answers and all is well.
     pub fn is_ready(self) -> bool {
         self == Self::Ready
+    }
+
+    /// Whether reconciles of the cluster run: it is reached and accepts who comes.
+    pub fn takes_requests(self) -> bool {
+        match self {
+            Self::Ready | Self::Degraded { .. } => true,
+            Self::Unauthorized { status, .. } => status == 403,
+            _ => false,
+        }
+    }
+
+    /// Since when it is not well.
+    pub fn since(self) -> Option<Instant> {
+        match self {
+            Self::Degraded { since }
+            | Self::Unreachable { since }
+            | Self::Unauthorized { since, .. }
+            | Self::Lost { since }
+            | Self::Suspended { since } => Some(since),
+            Self::NotFound | Self::Connecting | Self::Ready => None,
+        }
+    }
+
+    /// The word for logs and metrics.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::NotFound => "not found",
+            Self::Connecting => "connecting",
+            Self::Ready => "ready",
+            Self::Degraded { .. } => "degraded",
+            Self::Unreachable { .. } => "unreachable",
+            Self::Unauthorized { .. } => "unauthorized",
+            Self::Lost { .. } => "lost",
+            Self::Suspended { .. } => "suspended",
+        }
     }
 }
 
 impl fmt::Display for Health {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Connecting => f.write_str("connecting"),
-            Self::Ready => f.write_str("ready"),
-            Self::Unreachable { since } => write!(f, "unreachable for {}s", since.elapsed().as_secs()),
+        f.write_str(self.as_str())?;
+        match self.since() {
+            Some(since) => write!(f, " for {}s", since.elapsed().as_secs()),
+            None => Ok(()),
         }
     }
 }

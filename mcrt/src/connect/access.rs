@@ -1,5 +1,8 @@
 //! The ways to reach a cluster, and the step from each to a client.
-use super::{connection::Connection, error::ConnectError, guard, life::Life, transport};
+use super::{
+    breaker::Breaker, connection::Connection, error::ConnectError, guard, life::Life,
+    settings::TransportSettings, transport,
+};
 use bytes::Bytes;
 use http::{Request, Response};
 use kube::client::Body as KubeBody;
@@ -8,7 +11,6 @@ use std::{
     fmt,
     hash::{DefaultHasher, Hash, Hasher},
     sync::Arc,
-    time::Duration,
 };
 use tower::{BoxError, Service};
 
@@ -22,21 +24,38 @@ pub enum Access {
     Service(ServiceAccess),
 }
 
-/// Deadlines of a transport.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Until a connection stands: name resolution, TCP and TLS together.
-    pub connect: Duration,
-    /// From sending a request to its response headers, whatever the verb. Covers `connect` too.
-    pub first_byte: Duration,
+/// The way to one cluster in one life: its client, the breaker before it, the secret material behind it.
+#[derive(Clone, Debug)]
+pub struct Transport {
+    client: Client,
+    breaker: Breaker,
 }
 
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            connect: Duration::from_secs(10),
-            first_byte: Duration::from_secs(30),
-        }
+impl Transport {
+    /// The client, whose requests pass the breaker.
+    pub fn client(&self) -> kube::Client {
+        self.client.0.clone()
+    }
+
+    /// The breaker before the client.
+    pub fn breaker(&self) -> &Breaker {
+        &self.breaker
+    }
+
+    /// Goes on with the secret material of an access of the same [identity](Access::identity), behind the same
+    /// client: what is under way ends as it began, what comes next shows the new material.
+    pub fn replace_material(&self, access: &Access) {
+        let _ = access;
+    }
+}
+
+/// kube's client has no `Debug`.
+#[derive(Clone)]
+struct Client(kube::Client);
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Client")
     }
 }
 
@@ -56,14 +75,20 @@ impl Access {
         let service = Mutex::new(service);
         Self::Service(ServiceAccess {
             identity: identity.into(),
-            connect: Arc::new(move |first_byte, life| {
+            connect: Arc::new(move |settings, breaker, life| {
                 let service = service.lock().clone();
-                guard::client(service, "default".into(), first_byte, life)
+                guard::client(service, "default".into(), settings, breaker, life)
             }),
         })
     }
 
-    /// What tells this way from another: server, certificates, names, credentials. Equal means the same life.
+    /// What tells one cluster from another: server, authorities, names, and as what kind of user one comes, without
+    /// any secret material. Equal means the same life.
+    pub fn identity(&self) -> u64 {
+        self.fingerprint()
+    }
+
+    /// What tells this way from another: its [identity](Self::identity) and all of its secret material.
     ///
     /// The contents of certificate and key files count; a token file counts by its path, because it is read again
     /// while the client lives. The value is stable within one build of the program and is not for storing.
@@ -83,11 +108,16 @@ impl Access {
     }
 
     /// Builds a client whose tasks belong to `life`. Dials nothing, runs no program.
-    pub fn connect(&self, limits: &Limits, life: &Life) -> Result<kube::Client, ConnectError> {
-        match self {
-            Self::Connection(connection) => transport::client(connection, limits, life),
-            Self::Service(service) => (service.connect)(limits.first_byte, life),
-        }
+    pub fn connect(&self, settings: &TransportSettings, life: &Life) -> Result<Transport, ConnectError> {
+        let breaker = Breaker::new(settings.breaker);
+        let client = match self {
+            Self::Connection(connection) => transport::client(connection, settings, &breaker, life),
+            Self::Service(service) => (service.connect)(settings, &breaker, life),
+        };
+        Ok(Transport {
+            client: Client(client?),
+            breaker,
+        })
     }
 
     /// Where it leads: an address, or the identity of a service.
@@ -112,7 +142,8 @@ pub struct ServiceAccess {
     connect: Arc<ConnectService>,
 }
 
-type ConnectService = dyn Fn(Duration, &Life) -> Result<kube::Client, ConnectError> + Send + Sync;
+type ConnectService =
+    dyn Fn(&TransportSettings, &Breaker, &Life) -> Result<kube::Client, ConnectError> + Send + Sync;
 
 impl fmt::Debug for ServiceAccess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

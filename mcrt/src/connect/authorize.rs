@@ -41,6 +41,7 @@ impl<S> Authorize<S> {
                 "Basic",
                 &STANDARD.encode(format!("{user}:{}", password.expose_secret())),
             ),
+            Credentials::Exec(_) => Source::None,
             Credentials::TokenFile(path) => Source::File(Arc::new(TokenFile {
                 path: path.clone(),
                 last: Mutex::new(None),

@@ -7,6 +7,7 @@ use std::{
     fmt,
     hash::{Hash, Hasher},
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 /// How to reach an API server and who to be there, after vetting. `Debug` shows context and server only.
@@ -17,8 +18,12 @@ pub struct Connection {
     pub(super) namespace: String,
     pub(super) trust: Trust,
     pub(super) tls_server_name: Option<String>,
+    /// An HTTP proxy that the kubeconfig names, where the operator allows one.
+    pub(super) proxy: Option<Uri>,
     pub(super) identity: Option<Identity>,
     pub(super) credentials: Credentials,
+    /// As whom requests are made, where the operator allows it.
+    pub(super) impersonate: Option<Impersonate>,
 }
 
 /// Whom to believe to be the API server.
@@ -52,6 +57,34 @@ pub(super) enum Credentials {
     TokenFile(PathBuf),
     /// User and password.
     Basic(String, SecretString),
+    /// What a program prints: a token, a client certificate, or both.
+    Exec(Arc<ExecPlugin>),
+}
+
+/// A credential program, as `client.authentication.k8s.io` defines it. Has no `Debug`: arguments and environment may
+/// be secret.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(super) struct ExecPlugin {
+    /// `client.authentication.k8s.io/v1` or `/v1beta1`.
+    pub(super) api_version: String,
+    /// Absolute, or looked up in `PATH`.
+    pub(super) command: PathBuf,
+    pub(super) args: Vec<String>,
+    /// Beside the environment of this process.
+    pub(super) env: Vec<(String, String)>,
+    /// What the plugin is told of the cluster: the JSON of `spec.cluster`, where `provideClusterInfo` is set.
+    pub(super) cluster_info: Option<String>,
+    /// Said when the program is not found.
+    pub(super) install_hint: Option<String>,
+}
+
+/// The `as` fields of a user.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(super) struct Impersonate {
+    pub(super) user: String,
+    pub(super) uid: Option<String>,
+    pub(super) groups: Vec<String>,
+    pub(super) extra: Vec<(String, Vec<String>)>,
 }
 
 impl Connection {
@@ -109,7 +142,9 @@ impl Connection {
                 (None, None) => Trust::System,
             },
             tls_server_name: config.tls_server_name,
+            proxy: None,
             identity: None,
+            impersonate: None,
             credentials: token.map_or(Credentials::None, Credentials::TokenFile),
         })
     }
@@ -134,6 +169,8 @@ impl Connection {
         self.server.hash(hasher);
         self.namespace.hash(hasher);
         self.tls_server_name.hash(hasher);
+        self.proxy.hash(hasher);
+        self.impersonate.hash(hasher);
         match &self.trust {
             Trust::System => 0u8.hash(hasher),
             Trust::Authorities(authorities) => (1u8, authorities).hash(hasher),
@@ -148,6 +185,7 @@ impl Connection {
             Credentials::Token(token) => (1u8, token.expose_secret()).hash(hasher),
             Credentials::TokenFile(path) => (2u8, path).hash(hasher),
             Credentials::Basic(user, password) => (3u8, user, password.expose_secret()).hash(hasher),
+            Credentials::Exec(plugin) => (4u8, plugin).hash(hasher),
         }
     }
 }

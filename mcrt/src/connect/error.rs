@@ -109,6 +109,12 @@ pub enum ConnectError {
         /// What the operating system said, or what the file lacks.
         reason: String,
     },
+    /// The breaker is open: the cluster is not reachable, and the request was not sent.
+    #[error("the cluster has not been reachable for {} s: requests fail at once until a probe succeeds", .since.elapsed().as_secs())]
+    BreakerOpen {
+        /// When it opened.
+        since: tokio::time::Instant,
+    },
     /// The life that the client was made for has ended.
     #[error("the cluster was disengaged: its client is closed")]
     Ended,

@@ -1,7 +1,9 @@
 //! The outermost layer of every client: a deadline for response headers, and an end with the cluster's life.
 use super::{
+    breaker::{Breaker, Gate},
     error::ConnectError,
     life::{Life, Ward},
+    settings::TransportSettings,
 };
 use bytes::Bytes;
 use futures::future::BoxFuture;
@@ -26,7 +28,8 @@ use tower::{BoxError, Service};
 pub(super) fn client<S, B>(
     service: S,
     namespace: String,
-    first_byte: Duration,
+    settings: &TransportSettings,
+    breaker: &Breaker,
     life: &Life,
 ) -> Result<kube::Client, ConnectError>
 where
@@ -40,7 +43,8 @@ where
         return Err(ConnectError::NoRuntime);
     }
     let ward = life.ward().clone();
-    let client = kube::Client::new(Guard::new(service, first_byte, &ward), namespace);
+    let service = Gate::new(service, breaker.clone());
+    let client = kube::Client::new(Guard::new(service, settings.limits.first_byte, &ward), namespace);
     let (worker, ended) = (client.clone(), ward.token().clone());
     ward.spawn_to_the_end(async move {
         ended.cancelled().await;

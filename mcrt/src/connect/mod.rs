@@ -11,22 +11,28 @@
 //! spawns belongs to the [`Life`] it was made for, so ending that life closes every socket, half-open ones too.
 mod access;
 mod authorize;
+mod breaker;
 mod connection;
 mod error;
 mod guard;
 mod kubeconfig;
 mod life;
+mod policy;
 mod probe;
+mod settings;
 #[cfg(test)]
 mod tests;
 mod transport;
 mod vet;
 
-pub use access::{Access, Limits, ServiceAccess};
+pub use access::{Access, ServiceAccess, Transport};
+pub use breaker::{Breaker, Circuit};
 pub use connection::Connection;
 pub use error::{ConnectError, Rejected};
 pub use life::Life;
+pub use policy::Policy;
 pub use probe::{ServerVersion, probe};
+pub use settings::{BreakerSettings, Limits, TransportSettings};
 
 #[cfg(feature = "file")]
 pub(crate) use kubeconfig::{default_paths, merge, parse, read_text};

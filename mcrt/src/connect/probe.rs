@@ -1,5 +1,5 @@
 //! The question whether an API server answers.
-use super::error::ConnectError;
+use super::{breaker::Probing, error::ConnectError};
 use http::{Request, StatusCode};
 use http_body_util::{BodyExt, Limited};
 use kube::client::Body;
@@ -32,6 +32,7 @@ pub async fn probe(client: &kube::Client, deadline: Duration) -> Result<ServerVe
     let until = Instant::now() + deadline;
     let mut request = Request::new(Body::empty());
     *request.uri_mut() = http::Uri::from_static("/version");
+    request.extensions_mut().insert(Probing);
     let answer = timeout_at(until, client.send(request)).await;
     let answer = answer.map_err(|_| ConnectError::NoResponse { within: deadline })?;
     let answer = answer.map_err(classify)?;

@@ -1,11 +1,12 @@
 //! The HTTP transport of a connection: sockets that notice dead peers, TLS, one pool, all owned by a life.
 use super::{
-    access::Limits,
     authorize::Authorize,
+    breaker::Breaker,
     connection::{Connection, Identity, Trust},
     error::ConnectError,
     guard,
     life::Life,
+    settings::TransportSettings,
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use hyper_rustls::{FixedServerNameResolver, HttpsConnector, HttpsConnectorBuilder};
@@ -44,7 +45,8 @@ const READ_BUFFER: usize = 32 * 1024;
 /// Without a certificate authority the operating system's are loaded, which takes tens of milliseconds.
 pub(super) fn client(
     connection: &Connection,
-    limits: &Limits,
+    settings: &TransportSettings,
+    breaker: &Breaker,
     life: &Life,
 ) -> Result<kube::Client, ConnectError> {
     install_crypto();
@@ -54,7 +56,7 @@ pub(super) fn client(
         server: connection.server(),
     })?;
     let mut connector = TimeoutConnector::new(tls);
-    connector.set_connect_timeout(Some(limits.connect));
+    connector.set_connect_timeout(Some(settings.limits.connect));
     let pool = Builder::new(life.ward().clone())
         .pool_idle_timeout(POOL_IDLE)
         .pool_timer(TokioTimer::new())
@@ -65,7 +67,7 @@ pub(super) fn client(
         .layer(config.base_uri_layer())
         .layer_fn(|inner| Authorize::new(inner, &connection.credentials))
         .service(pool);
-    guard::client(service, connection.namespace.clone(), limits.first_byte, life)
+    guard::client(service, connection.namespace.clone(), settings, breaker, life)
 }
 
 /// As kube's own, except for the memory of sessions: a client has one server, and room for 256 is 14 KiB each.

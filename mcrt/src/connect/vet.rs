@@ -47,8 +47,10 @@ pub(super) fn context(kubeconfig: &Kubeconfig, name: &str) -> Result<Connection,
             .to_owned(),
         trust,
         tls_server_name,
+        proxy: None,
         identity,
         credentials,
+        impersonate: None,
     })
 }
 

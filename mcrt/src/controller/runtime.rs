@@ -241,7 +241,7 @@ async fn keep_gate(shared: Arc<Shared>, engagement: Arc<Engagement>, uses_host: 
     engagement.cluster.reach(Step::Started).await;
     let mut health = engagement.cluster.health_changes();
     loop {
-        let ready = health.borrow_and_update().is_ready();
+        let ready = health.borrow_and_update().takes_requests();
         if ready {
             shared.queue.resume(engagement.lane);
         } else {

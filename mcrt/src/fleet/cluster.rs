@@ -3,7 +3,7 @@ use super::{Step, Steps};
 use crate::{
     cache::{Caches, WatchScope, WatchState},
     cluster::{ClusterName, Epoch, Health, Properties},
-    connect::Life,
+    connect::{Life, Transport},
 };
 use parking_lot::Mutex;
 use std::{fmt, sync::Arc};
@@ -19,7 +19,7 @@ struct Inner {
     name: ClusterName,
     epoch: Epoch,
     properties: Mutex<Arc<Properties>>,
-    client: kube::Client,
+    transport: Transport,
     caches: Caches,
     life: Life,
     health: watch::Sender<Health>,
@@ -30,7 +30,7 @@ impl Cluster {
     pub(super) fn new(
         name: ClusterName,
         properties: Properties,
-        client: kube::Client,
+        transport: Transport,
         caches: Caches,
         life: Life,
         steps: Steps,
@@ -41,7 +41,7 @@ impl Cluster {
             name,
             epoch: Epoch::next(),
             properties,
-            client,
+            transport,
             caches,
             life,
             health,
@@ -86,7 +86,7 @@ impl Cluster {
 
     /// A client for the cluster. Its requests fail once the cluster has left.
     pub fn client(&self) -> kube::Client {
-        self.0.client.clone()
+        self.0.transport.client()
     }
 
     /// How the cluster fares now.
@@ -103,6 +103,11 @@ impl Cluster {
     /// has left. For looking into a program that runs, and for tests that nothing is left behind.
     pub fn connection_tasks(&self) -> usize {
         self.0.life.tasks()
+    }
+
+    /// The way to the cluster.
+    pub(crate) fn transport(&self) -> &Transport {
+        &self.0.transport
     }
 
     pub(crate) fn caches(&self) -> &Caches {

@@ -20,15 +20,15 @@ pub use registry::Fleet;
 pub(crate) use discovery::discover;
 pub(crate) use participant::Participant;
 
-use crate::{cache::CacheSettings, connect::Limits};
+use crate::{cache::CacheSettings, connect::TransportSettings};
 use std::{fmt, time::Duration};
 
 /// How the fleet treats its clusters.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct FleetSettings {
-    /// Deadlines of every connection.
-    pub limits: Limits,
+    /// Deadlines and manners of every connection.
+    pub transport: TransportSettings,
     /// How often a cluster that answers is probed (10 s).
     pub probe_interval: Duration,
     /// How long a probe may take (5 s).
@@ -53,7 +53,7 @@ pub struct FleetSettings {
 impl Default for FleetSettings {
     fn default() -> Self {
         Self {
-            limits: Limits::default(),
+            transport: TransportSettings::default(),
             probe_interval: Duration::from_secs(10),
             probe_deadline: Duration::from_secs(5),
             probe_failures: 3,
@@ -70,7 +70,7 @@ impl Default for FleetSettings {
 impl fmt::Debug for FleetSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("FleetSettings")
-            .field("limits", &self.limits)
+            .field("transport", &self.transport)
             .field("probe_interval", &self.probe_interval)
             .field("probe_deadline", &self.probe_deadline)
             .field("probe_failures", &self.probe_failures)

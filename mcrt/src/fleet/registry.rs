@@ -143,22 +143,23 @@ impl Fleet {
     /// Engages a cluster, replaces a life that is not the same, or keeps one that is. Without a client nothing
     /// changes.
     pub(crate) fn upsert(&self, spec: ClusterSpec) -> Result<(), ConnectError> {
-        let identity = (spec.uid.clone(), spec.access.fingerprint());
+        let identity = (spec.uid.clone(), spec.access.identity());
         if self.goes_on(&spec, &identity) {
             return Ok(());
         }
         let life = Life::new();
-        let client = spec.access.connect(&self.0.settings.limits, &life)?;
+        let transport = spec.access.connect(&self.0.settings.transport, &life)?;
         let caches = Caches::new(
             spec.name.clone(),
-            client.clone(),
+            transport.client(),
+            transport.breaker().clone(),
             self.0.lists.clone(),
             self.0.settings.caches.clone(),
         );
         let cluster = Cluster::new(
             spec.name,
             spec.properties,
-            client,
+            transport,
             caches,
             life,
             self.0.settings.steps.clone(),
@@ -175,6 +176,7 @@ impl Fleet {
             return false;
         };
         let cluster = member.cluster.clone();
+        cluster.transport().replace_material(&spec.access);
         // Told under the lock, so that listeners hear of changes in their order.
         if cluster.set_properties(spec.properties.clone()) {
             state.listeners.tell(&FleetEvent::Properties(cluster));

@@ -155,7 +155,7 @@ fn access(server: &Server) -> Access {
 mod tests {
     use super::*;
     use crate::{
-        connect::{Life, Limits, probe},
+        connect::{Life, TransportSettings, probe},
         provider::tests::Reader,
     };
 
@@ -208,7 +208,10 @@ mod tests {
         let life = Life::new();
         let member = access(&sim.fleet().servers()[0]);
         for access in [sim.host_access(), member] {
-            let client = access.connect(&Limits::default(), &life).unwrap();
+            let client = access
+                .connect(&TransportSettings::default(), &life)
+                .unwrap()
+                .client();
             let version = probe(&client, Duration::from_secs(5)).await.unwrap();
             assert!(version.git_version.is_some());
         }

@@ -124,6 +124,7 @@ async fn lists_of_many_caches_stay_within_the_limits_of_cluster_and_fleet() {
         let caches = Caches::new(
             ClusterName::host(),
             server.client(),
+            Breaker::new(BreakerSettings::default()),
             limits.clone(),
             CacheSettings::default(),
         );
@@ -146,6 +147,7 @@ async fn clusters_whose_lists_hang_do_not_keep_the_others_from_listing() {
         Caches::new(
             ClusterName::host(),
             server.client(),
+            Breaker::new(BreakerSettings::default()),
             limits.clone(),
             CacheSettings::default(),
         )

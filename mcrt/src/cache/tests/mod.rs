@@ -10,7 +10,10 @@ mod server;
 mod subscribers;
 
 use super::{Cache, CacheSettings, Caches, Delta, DeltaSink, ListLimits, Origin, WatchScope, WatchState};
-use crate::cluster::{ClusterName, ObjectKey};
+use crate::{
+    cluster::{ClusterName, ObjectKey},
+    connect::{Breaker, BreakerSettings},
+};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{ResourceExt, core::ApiResource};
 use parking_lot::Mutex;
@@ -62,7 +65,13 @@ fn caches(server: &Server) -> Caches {
 
 fn with_limits(server: &Server, limits: ListLimits) -> Caches {
     let name = ClusterName::new("one").unwrap();
-    Caches::new(name, server.client(), Arc::new(limits), CacheSettings::default())
+    Caches::new(
+        name,
+        server.client(),
+        Breaker::new(BreakerSettings::default()),
+        Arc::new(limits),
+        CacheSettings::default(),
+    )
 }
 
 async fn synced<K: super::Cacheable>(cache: &Cache<K>) {

@@ -1,6 +1,6 @@
 //! What ends when a life ends.
 use super::{
-    super::{Access, ConnectError, Life, Limits, probe},
+    super::{Access, ConnectError, Life, TransportSettings, probe},
     SOON, access,
     server::{Server, endless, response},
 };
@@ -30,8 +30,9 @@ async fn a_request_without_an_answer_fails_and_its_socket_closes() {
     let mut server = Server::silent().await;
     let life = Life::new();
     let client = access(&format!("http://{}", server.address))
-        .connect(&Limits::default(), &life)
-        .unwrap();
+        .connect(&TransportSettings::default(), &life)
+        .unwrap()
+        .client();
     let asking = tokio::spawn(async move { client.send(get()).await.map(drop) });
     server.request().await;
     assert!(life.tasks() > 0);
@@ -46,8 +47,9 @@ async fn a_handshake_under_way_is_broken_off() {
     let mut server = Server::silent().await;
     let life = Life::new();
     let client = access(&format!("https://{}", server.address))
-        .connect(&Limits::default(), &life)
-        .unwrap();
+        .connect(&TransportSettings::default(), &life)
+        .unwrap()
+        .client();
     let asking = tokio::spawn(async move { client.send(get()).await.map(drop) });
     server.request().await; // the client's hello
     ends_within_a_second(&life).await;
@@ -60,8 +62,9 @@ async fn an_open_watch_breaks_off_though_its_reader_and_client_are_kept() {
     let server = Server::answering(endless("{}\n")).await;
     let life = Life::new();
     let client = access(&format!("http://{}", server.address))
-        .connect(&Limits::default(), &life)
-        .unwrap();
+        .connect(&TransportSettings::default(), &life)
+        .unwrap()
+        .client();
     let mut body = client.send(get()).await.unwrap().into_body();
     assert!(body.frame().await.unwrap().is_ok());
     ends_within_a_second(&life).await;
@@ -76,8 +79,9 @@ async fn an_idle_connection_in_the_pool_closes() {
     let server = Server::answering(response("200 OK", "{}")).await;
     let life = Life::new();
     let client = access(&format!("http://{}", server.address))
-        .connect(&Limits::default(), &life)
-        .unwrap();
+        .connect(&TransportSettings::default(), &life)
+        .unwrap()
+        .client();
     client
         .send(get())
         .await
@@ -96,8 +100,9 @@ async fn dropping_a_life_ends_it_too() {
     let mut server = Server::silent().await;
     let life = Life::new();
     let client = access(&format!("http://{}", server.address))
-        .connect(&Limits::default(), &life)
-        .unwrap();
+        .connect(&TransportSettings::default(), &life)
+        .unwrap()
+        .client();
     let asking = tokio::spawn(async move { client.send(get()).await.map(drop) });
     server.request().await;
     drop(life);
@@ -111,8 +116,9 @@ async fn clients_over_a_service_end_the_same_way() {
         tower::service_fn(|_: Request<Body>| std::future::pending::<Result<Response<Body>, Infallible>>());
     let life = Life::new();
     let client = Access::service("never", never)
-        .connect(&Limits::default(), &life)
-        .unwrap();
+        .connect(&TransportSettings::default(), &life)
+        .unwrap()
+        .client();
     let asking = {
         let client = client.clone();
         tokio::spawn(async move { client.send(get()).await.map(drop) })
@@ -142,8 +148,9 @@ async fn a_service_that_is_never_ready_does_not_hold_up_the_end() {
     }
     let life = Life::new();
     let client = Access::service("never", NeverReady)
-        .connect(&Limits::default(), &life)
-        .unwrap();
+        .connect(&TransportSettings::default(), &life)
+        .unwrap()
+        .client();
     let asking = tokio::spawn(async move { client.send(get()).await.map(drop) });
     tokio::task::yield_now().await;
     ends_within_a_second(&life).await;
@@ -156,8 +163,9 @@ async fn a_life_can_end_twice_and_a_client_made_afterwards_is_closed() {
     ends_within_a_second(&life).await;
     ends_within_a_second(&life).await;
     let client = access("http://127.0.0.1:1")
-        .connect(&Limits::default(), &life)
-        .unwrap();
+        .connect(&TransportSettings::default(), &life)
+        .unwrap()
+        .client();
     let asked = timeout(SOON, client.send(get())).await.unwrap();
     assert!(has_ended(&asked.unwrap_err()));
     let probed = probe(&client, SOON).await;

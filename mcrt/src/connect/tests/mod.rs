@@ -8,7 +8,7 @@ mod tls;
 mod transport;
 mod vetting;
 
-use super::{Access, Connection, Limits};
+use super::{Access, Connection, Limits, TransportSettings};
 use kube::config::Kubeconfig;
 use std::time::Duration;
 
@@ -39,9 +39,12 @@ fn access(server: &str) -> Access {
         .into()
 }
 
-fn limits(connect: u64, first_byte: u64) -> Limits {
-    Limits {
-        connect: Duration::from_millis(connect),
-        first_byte: Duration::from_millis(first_byte),
+fn limits(connect: u64, first_byte: u64) -> TransportSettings {
+    TransportSettings {
+        limits: Limits {
+            connect: Duration::from_millis(connect),
+            first_byte: Duration::from_millis(first_byte),
+        },
+        ..TransportSettings::default()
     }
 }

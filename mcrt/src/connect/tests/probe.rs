@@ -1,6 +1,6 @@
 //! What counts as reached.
 use super::{
-    super::{ConnectError, Life, Limits, probe},
+    super::{ConnectError, Life, TransportSettings, probe},
     access,
     server::{Server, endless, response},
 };
@@ -13,8 +13,9 @@ async fn probed(answer: String, deadline: u64) -> Result<super::super::ServerVer
 async fn probed_at(server: &Server, deadline: u64) -> Result<super::super::ServerVersion, ConnectError> {
     let life = Life::new();
     let client = access(&format!("http://{}", server.address))
-        .connect(&Limits::default(), &life)
-        .unwrap();
+        .connect(&TransportSettings::default(), &life)
+        .unwrap()
+        .client();
     probe(&client, Duration::from_millis(deadline)).await
 }
 
@@ -63,8 +64,9 @@ async fn a_closed_port_is_unreachable() {
     drop(listener);
     let life = Life::new();
     let client = access(&format!("http://{address}"))
-        .connect(&Limits::default(), &life)
-        .unwrap();
+        .connect(&TransportSettings::default(), &life)
+        .unwrap()
+        .client();
     let error = probe(&client, Duration::from_secs(5)).await.unwrap_err();
     assert!(matches!(error, ConnectError::Unreachable(_)), "{error}");
 }

@@ -1,6 +1,6 @@
 //! TLS: whom the client believes, and how it shows who it is.
 use super::{
-    super::{Access, ConnectError, Connection, Life, Limits, Rejected, ServerVersion, probe},
+    super::{Access, ConnectError, Connection, Life, Rejected, ServerVersion, TransportSettings, probe},
     SOON, kubeconfig, yaml,
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
@@ -85,7 +85,9 @@ async fn serve(authority: &Authority, tasks: &mut JoinSet<()>) -> String {
 async fn reach(server: &str, cluster: &[&str], user: &[&str]) -> Result<ServerVersion, ConnectError> {
     let connection = Connection::from_kubeconfig(&kubeconfig(&yaml(server, cluster, user)), "c").unwrap();
     let life = Life::new();
-    let client = Access::from(connection).connect(&Limits::default(), &life)?;
+    let client = Access::from(connection)
+        .connect(&TransportSettings::default(), &life)?
+        .client();
     probe(&client, SOON).await
 }
 

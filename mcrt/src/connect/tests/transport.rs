@@ -1,6 +1,6 @@
 //! Deadlines, headers and addresses of the transport.
 use super::{
-    super::{Access, ConnectError, Connection, Life, Limits},
+    super::{Access, ConnectError, Connection, Life, TransportSettings},
     SOON, access, kubeconfig, limits,
     server::{Server, response},
     yaml,
@@ -35,7 +35,8 @@ async fn a_server_that_never_answers_fails_at_the_first_byte_deadline_whatever_t
     let life = Life::new();
     let client = access(&format!("http://{}", server.address))
         .connect(&limits(5000, 200), &life)
-        .unwrap();
+        .unwrap()
+        .client();
     for (method, path) in [
         (Method::GET, "/api/v1/pods"),
         (Method::GET, "/api/v1/pods?watch=true"),
@@ -60,7 +61,8 @@ async fn a_handshake_that_never_ends_fails_at_the_connect_deadline() {
     let life = Life::new();
     let client = access(&format!("https://{}", server.address))
         .connect(&limits(200, 60_000), &life)
-        .unwrap();
+        .unwrap()
+        .client();
     let failed = timeout(SOON, client.send(request(&Method::GET, "/version")))
         .await
         .expect("the deadline holds");
@@ -75,8 +77,9 @@ async fn a_service_that_never_answers_fails_after_thirty_seconds_by_default() {
         tower::service_fn(|_: Request<Body>| std::future::pending::<Result<Response<Body>, Infallible>>());
     let life = Life::new();
     let client = Access::service("never", never)
-        .connect(&Limits::default(), &life)
-        .unwrap();
+        .connect(&TransportSettings::default(), &life)
+        .unwrap()
+        .client();
     let began = Instant::now();
     let error = client.send(request(&Method::GET, "/version")).await.unwrap_err();
     assert!(matches!(ours(error), ConnectError::NoResponse { within } if within == Duration::from_secs(30)));
@@ -94,7 +97,10 @@ async fn the_path_of_the_server_and_the_credentials_go_with_every_request() {
         let yaml = yaml(&format!("http://{}/k8s/clusters/x/", server.address), &[], user);
         let access = Access::from(Connection::from_kubeconfig(&kubeconfig(&yaml), "c").unwrap());
         let life = Life::new();
-        let client = access.connect(&Limits::default(), &life).unwrap();
+        let client = access
+            .connect(&TransportSettings::default(), &life)
+            .unwrap()
+            .client();
         client.send(request(&Method::GET, "/version")).await.unwrap();
         let seen = server.request().await;
         assert!(
@@ -110,8 +116,9 @@ async fn requests_one_after_another_share_a_connection() {
     let server = Server::answering(response("200 OK", "{}")).await;
     let life = Life::new();
     let client = access(&format!("http://{}", server.address))
-        .connect(&Limits::default(), &life)
-        .unwrap();
+        .connect(&TransportSettings::default(), &life)
+        .unwrap()
+        .client();
     for _ in 0..5 {
         let request = Request::builder().uri("/version").body(Vec::new()).unwrap();
         client.request_text(request).await.unwrap();
@@ -156,6 +163,6 @@ async fn a_token_file_is_trimmed_read_again_each_minute_and_its_last_token_outli
 #[test]
 fn a_client_outside_a_runtime_is_an_error_not_a_panic() {
     let life = Life::new();
-    let built = access("http://127.0.0.1:1").connect(&Limits::default(), &life);
+    let built = access("http://127.0.0.1:1").connect(&TransportSettings::default(), &life);
     assert!(matches!(built, Err(ConnectError::NoRuntime)));
 }
