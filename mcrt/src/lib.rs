@@ -41,7 +41,7 @@ pub mod testing;
 #[path = "private.rs"]
 pub mod __private;
 
-pub use cache::{CacheSettings, Cacheable, Store, WatchState};
+pub use cache::{CacheSettings, CacheStats, Cacheable, InitialList, ListChoice, Store, WatchState};
 pub use cluster::{ClusterName, Epoch, Health, ObjectKey, Properties};
 pub use controller::{
     Action, ApiKind, ApiScope, BuildError, ClusterContext, Context, Controller, ControllerBuilder,
