@@ -16,6 +16,7 @@ pages! {
     reference: "src/reference.md"
     builder: "src/builder.md"
     providers: "src/providers.md"
+    asymmetric_fleets: "src/asymmetric-fleets.md"
     testing: "src/testing.md"
     simulator: "src/simulator.md"
     architecture: "src/architecture.md"

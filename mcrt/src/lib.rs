@@ -45,7 +45,7 @@ pub use cache::{CacheSettings, CacheStats, Cacheable, InitialList, ListChoice, S
 pub use cluster::{ClusterName, Epoch, Health, ObjectKey, Properties};
 pub use controller::{
     Action, ApiKind, ApiScope, BuildError, ClusterContext, Context, Controller, ControllerBuilder,
-    ControllerCounters, ControllerHandle, HandWired, Index, IndexKey, IndexReader, MapContext,
+    ControllerCounters, ControllerHandle, Gating, HandWired, Index, IndexKey, IndexReader, MapContext,
     MulticlusterController, NeverSynced, Place, ReconcileFailure, Reconciler, Request, Requests, Uses, Watch,
     place, predicate,
 };

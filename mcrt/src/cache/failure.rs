@@ -156,7 +156,10 @@ const STREAM: &str = "stream the list";
 fn is_interruption(error: &kube::Error) -> bool {
     let first: &(dyn Error + 'static) = error;
     let mut causes = iter::successors(Some(first), |error| Error::source(*error));
-    let refused = matches!(ConnectError::within(error), Some(ConnectError::BreakerOpen { .. }));
+    let refused = matches!(
+        ConnectError::within(error),
+        Some(ConnectError::BreakerOpen { .. })
+    );
     refused || causes.any(|error| error.is::<Interrupted>())
 }
 

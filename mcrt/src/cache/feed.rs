@@ -241,7 +241,11 @@ impl<K: Cacheable> Feed<K> {
 
     /// A watch that was open for long, and fails now, had recovered.
     fn look_back(&mut self) {
-        if self.opened.take().is_some_and(|since| since.elapsed() >= ESTABLISHED) {
+        if self
+            .opened
+            .take()
+            .is_some_and(|since| since.elapsed() >= ESTABLISHED)
+        {
             self.expired = false;
             self.returned = false;
             self.backoff.reset();

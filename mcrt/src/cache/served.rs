@@ -63,7 +63,8 @@ impl Served {
         let answers = groups.entry(kind.api_version.clone()).or_insert_with(|| {
             let asks = ask(Arc::downgrade(self), kind.clone());
             let stopped = self.stop.clone();
-            self.tracker.spawn(async move { stopped.run_until_cancelled(asks).await });
+            self.tracker
+                .spawn(async move { stopped.run_until_cancelled(asks).await });
             watch::Sender::new(Answer::Kinds(Arc::default()))
         });
         let plural = kind.plural.clone();

@@ -27,9 +27,11 @@ impl<K: Cacheable> Source<K> {
     /// The feeds, in the order of the pulses of the cache.
     pub(super) fn feeds(&self, shared: &Shared<K>) -> impl Iterator<Item = Feed<K>> {
         let namespaces = &shared.scope.namespaces;
-        shared.pulses.iter().enumerate().map(move |(index, pulse)| {
-            self.feed(namespaces.get(index).map(String::as_str), shared, pulse)
-        })
+        shared
+            .pulses
+            .iter()
+            .enumerate()
+            .map(move |(index, pulse)| self.feed(namespaces.get(index).map(String::as_str), shared, pulse))
     }
 
     fn feed(&self, namespace: Option<&str>, shared: &Shared<K>, pulse: &Arc<Pulse>) -> Feed<K> {

@@ -3,6 +3,7 @@ use super::{
     declaration::Declaration,
     engagement::{Engaged, Engagement},
     failures::Failures,
+    gate::Gate,
     index::AnyIndex,
     settings::Settings,
     tombstones::Tombstones,
@@ -229,7 +230,18 @@ async fn keep_gate(shared: Arc<Shared>, engagement: Arc<Engagement>, uses_host: 
             "nothing of this cluster is reconciled yet; going on waiting",
         );
     };
-    patiently(engagement.synced(), || say(engagement.unsynced().join(", "))).await;
+    let mut gate = Gate::of(&engagement);
+    let mut told = Vec::new();
+    patiently(gate.opened(), || {
+        // Each state of things once: a kind may be absent for ever.
+        let waits_for = engagement.waits_for();
+        if waits_for != told {
+            let watches: Vec<_> = waits_for.iter().map(ToString::to_string).collect();
+            say(watches.join(", "));
+            told = waits_for;
+        }
+    })
+    .await;
     if uses_host {
         let mut host = shared.host.subscribe();
         let attached = async {
@@ -241,20 +253,22 @@ async fn keep_gate(shared: Arc<Shared>, engagement: Arc<Engagement>, uses_host: 
     engagement.cluster.reach(Step::Started).await;
     let mut health = engagement.cluster.health_changes();
     loop {
-        let ready = health.borrow_and_update().takes_requests();
+        let open = gate.is_open();
+        let ready = health.borrow_and_update().takes_requests() && open;
         if ready {
             shared.queue.resume(engagement.lane);
         } else {
             shared.queue.pause(engagement.lane);
         }
-        if health.changed().await.is_err() {
-            return;
+        tokio::select! {
+            changed = health.changed() => if changed.is_err() { return },
+            () = gate.changed() => {}
         }
     }
 }
 
 /// Waits, and says so from time to time.
-async fn patiently(wait: impl Future<Output = ()>, say: impl Fn()) {
+async fn patiently(wait: impl Future<Output = ()>, mut say: impl FnMut()) {
     let mut wait = std::pin::pin!(wait);
     while tokio::time::timeout(GATE_REPORT, &mut wait).await.is_err() {
         say();
