@@ -3,8 +3,9 @@
 #![expect(clippy::unwrap_used, reason = "the helpers of tests fail as tests do")]
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, HashSet},
     error::Error,
+    marker::PhantomData,
     sync::Arc,
     time::Duration,
 };
@@ -42,13 +43,14 @@ fn widgets() -> ApiResource {
 }
 
 /// Writes down what it reconciled, and how its store of widgets fared then.
-#[derive(Clone, Default)]
-struct Seen<K>(
-    Arc<Mutex<BTreeMap<String, String>>>,
-    std::marker::PhantomData<fn() -> K>,
-);
+#[derive(Clone)]
+struct Seen<K>(Arc<Mutex<BTreeMap<String, String>>>, PhantomData<fn() -> K>);
 
 impl<K> Seen<K> {
+    fn nothing() -> Self {
+        Self(Arc::default(), PhantomData)
+    }
+
     fn expect(&self, cluster: &str, name: &str) -> Result<String, String> {
         let request = format!("cluster://{cluster}/default/{name}");
         let seen = self.0.lock();
@@ -164,7 +166,7 @@ impl Member {
     }
 }
 
-fn states(manager: &ManagerHandle, cluster: &str) -> BTreeSet<WatchState> {
+fn states(manager: &ManagerHandle, cluster: &str) -> HashSet<WatchState> {
     let cluster = manager.fleet().get(&cluster.try_into().unwrap()).unwrap();
     let watches = cluster.watches().into_iter();
     watches
@@ -180,7 +182,7 @@ async fn a_kind_comes_and_goes(a: Member, b: Member, interval: Duration) {
     a.create_widget("w").await;
     a.create_config_map().await;
     b.create_config_map().await;
-    let (seen, careful, tolerant) = (Seen::default(), Seen::default(), Seen::default());
+    let (seen, careful, tolerant) = (Seen::nothing(), Seen::nothing(), Seen::nothing());
     let clusters = Clusters::new();
     clusters.add(a.spec.clone()).unwrap();
     clusters.add(b.spec.clone()).unwrap();
@@ -232,9 +234,9 @@ async fn a_kind_comes_and_goes(a: Member, b: Member, interval: Duration) {
         })
         .await;
         assert!(waits_for("careful").is_empty());
-        assert_eq!(states(&manager, "b"), BTreeSet::from([WatchState::Synced]));
+        assert_eq!(states(&manager, "b"), HashSet::from([WatchState::Synced]));
         b.uninstall().await;
-        let absent = BTreeSet::from([WatchState::Absent]);
+        let absent = HashSet::from([WatchState::Absent]);
         eventually(limit, "b has it no more", async || {
             let states = states(&manager, "b");
             if states == absent {
@@ -247,7 +249,7 @@ async fn a_kind_comes_and_goes(a: Member, b: Member, interval: Duration) {
         // It stays away, and nothing else suffers.
         tokio::time::sleep(interval * 2).await;
         assert_eq!(states(&manager, "b"), absent);
-        assert_eq!(states(&manager, "a"), BTreeSet::from([WatchState::Synced]));
+        assert_eq!(states(&manager, "a"), HashSet::from([WatchState::Synced]));
     }
     running.stop().await;
 }

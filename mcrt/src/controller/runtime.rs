@@ -3,7 +3,7 @@ use super::{
     declaration::Declaration,
     engagement::{Engaged, Engagement},
     failures::Failures,
-    gate::Gate,
+    gate::{Gate, Gating},
     index::AnyIndex,
     settings::Settings,
     tombstones::Tombstones,
@@ -11,6 +11,7 @@ use super::{
     watch::Map as FleetMap,
 };
 use crate::{
+    cache::WatchState,
     cluster::{ClusterName, ObjectKey},
     fleet::{Cluster, Fleet, Participant, Step},
     queue::{FairQueue, Lane, Priority},
@@ -233,9 +234,10 @@ async fn keep_gate(shared: Arc<Shared>, engagement: Arc<Engagement>, uses_host: 
     let mut gate = Gate::of(&engagement);
     let mut told = Vec::new();
     patiently(gate.opened(), || {
-        // Each state of things once: a kind may be absent for ever.
         let waits_for = engagement.waits_for();
-        if waits_for != told {
+        // What is under way should end; a kind may be absent for ever, and is said once.
+        let under_way = |gating: &Gating| gating.state == WatchState::Syncing;
+        if waits_for != told || waits_for.iter().any(under_way) {
             let watches: Vec<_> = waits_for.iter().map(ToString::to_string).collect();
             say(watches.join(", "));
             told = waits_for;
