@@ -31,7 +31,8 @@ pub use connection::Connection;
 pub use error::{ConnectError, Rejected};
 pub use life::Life;
 pub use policy::Policy;
-pub use probe::{ServerVersion, probe};
+pub(crate) use probe::ask;
+pub use probe::{Answered, probe};
 pub use settings::{BreakerSettings, Limits, TransportSettings};
 
 #[cfg(feature = "file")]
