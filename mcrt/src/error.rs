@@ -68,7 +68,9 @@ impl Error {
     /// The error inside and what led to it.
     pub(crate) fn chain(&self) -> impl Iterator<Item = &(dyn StdError + 'static)> {
         let first: &(dyn StdError + 'static) = &*self.source;
-        std::iter::successors(Some(first), |error: &&'_ (dyn StdError + 'static)| StdError::source(*error))
+        std::iter::successors(Some(first), |error: &&'_ (dyn StdError + 'static)| {
+            StdError::source(*error)
+        })
     }
 
     /// The error inside, if it is an `E`.

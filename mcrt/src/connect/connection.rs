@@ -1,11 +1,11 @@
 //! A vetted description of how to reach an API server.
-use super::{error::Rejected, kubeconfig, vet};
+use super::{error::Rejected, kubeconfig, policy::Policy, vetting};
 use http::Uri;
 use kube::config::Kubeconfig;
 use secrecy::{ExposeSecret, SecretString};
 use std::{
     fmt,
-    hash::{Hash, Hasher},
+    hash::{DefaultHasher, Hash, Hasher},
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -88,20 +88,49 @@ pub(super) struct Impersonate {
 }
 
 impl Connection {
-    /// Vets one context of a kubeconfig that its operator wrote: files it names are read, programs are not run.
+    /// Vets a context of a kubeconfig that comes from elsewhere, such as the data of a Secret: YAML or JSON, one document
+    /// of at most 1 MiB. Without a name it is the current context, or the only one.
     ///
-    /// Only these fields are obeyed: `server`, `certificate-authority(-data)`, `tls-server-name`,
-    /// `insecure-skip-tls-verify`, `namespace`, `token`, `tokenFile`, `client-certificate(-data)`,
-    /// `client-key(-data)`, `username` with `password`. Others that would change whom one talks to, or as whom, are
-    /// refused by name; proxies in the environment are ignored. Relative paths are taken from the working directory:
-    /// `Kubeconfig::read_from` makes them absolute. Blocks for the files.
+    /// Under [`Policy::strict`] only inline data are obeyed: `server` (https), `certificate-authority-data`,
+    /// `tls-server-name`, `namespace`, `token`, `client-certificate-data` with `client-key-data`, `username` with
+    /// `password`. Every other field of the context, its cluster and its user is refused, by its path and never by its
+    /// value; so are certificates that have expired. Proxies in the environment are ignored. Reads no file and runs no
+    /// program, unless the policy allows files: then it blocks for them. Paths must be absolute.
+    pub fn from_bytes(
+        kubeconfig: impl AsRef<[u8]>,
+        context: Option<&str>,
+        policy: &Policy,
+    ) -> Result<Self, Rejected> {
+        vetting::bytes(kubeconfig.as_ref(), context, policy)
+    }
+
+    /// Vets one context of a kubeconfig that its operator wrote, by [`Policy::own_files`]: files it names are read,
+    /// programs are not run.
+    ///
+    /// Fields that would run programs, or are not known, are refused by name; proxies in the environment are ignored.
+    /// Relative paths are taken from the working directory: `Kubeconfig::read_from` makes them absolute. Blocks for the
+    /// files.
     pub fn from_kubeconfig(kubeconfig: &Kubeconfig, context: &str) -> Result<Self, Rejected> {
-        vet::context(kubeconfig, context)
+        Self::from_kubeconfig_with(kubeconfig, context, &Policy::own_files())
+    }
+
+    /// As [`from_kubeconfig`](Self::from_kubeconfig), by another policy.
+    pub fn from_kubeconfig_with(
+        kubeconfig: &Kubeconfig,
+        context: &str,
+        policy: &Policy,
+    ) -> Result<Self, Rejected> {
+        vetting::context(kubeconfig, context, policy)
     }
 
     /// Vets a context of `$KUBECONFIG`, a list of files of which the first to say something wins, or else of
-    /// `~/.kube/config`. Without a name it is the current context. Blocks for the files.
+    /// `~/.kube/config`, by [`Policy::own_files`]. Without a name it is the current context. Blocks for the files.
     pub fn from_default_kubeconfig(context: Option<&str>) -> Result<Self, Rejected> {
+        Self::from_default_kubeconfig_with(context, &Policy::own_files())
+    }
+
+    /// As [`from_default_kubeconfig`](Self::from_default_kubeconfig), by another policy.
+    pub fn from_default_kubeconfig_with(context: Option<&str>, policy: &Policy) -> Result<Self, Rejected> {
         let paths = kubeconfig::default_paths();
         if paths.is_empty() {
             return Err(Rejected::File {
@@ -109,19 +138,28 @@ impl Connection {
                 reason: "there is no home directory: set `$KUBECONFIG`".to_owned(),
             });
         }
-        Self::from_files(&paths, context)
+        Self::from_files_with(&paths, context, policy)
     }
 
-    /// Vets a context of a list of files, merged as `kubectl` does; those that do not exist are left out, unless
-    /// none does. Without a name it is the current context. Blocks for the files.
+    /// Vets a context of a list of files, merged as `kubectl` does, by [`Policy::own_files`]; those that do not exist
+    /// are left out, unless none does. Without a name it is the current context. Blocks for the files.
     pub fn from_files(paths: &[impl AsRef<Path>], context: Option<&str>) -> Result<Self, Rejected> {
+        Self::from_files_with(paths, context, &Policy::own_files())
+    }
+
+    /// As [`from_files`](Self::from_files), by another policy.
+    pub fn from_files_with(
+        paths: &[impl AsRef<Path>],
+        context: Option<&str>,
+        policy: &Policy,
+    ) -> Result<Self, Rejected> {
         let merged = kubeconfig::read(paths)?;
         let context = match (context, merged.current_context.as_deref()) {
             (Some(name), _) => name,
             (None, Some(name)) if !name.is_empty() => name,
             (None, _) => return Err(Rejected::NoCurrentContext),
         };
-        vet::context(&merged, context)
+        vetting::context(&merged, context, policy)
     }
 
     /// The cluster that this process runs in, as its service account. Blocks for the mounted files.
@@ -164,29 +202,43 @@ impl Connection {
         &self.namespace
     }
 
-    /// Feeds everything that tells this connection from another; the context's name does not.
-    pub(super) fn fingerprint(&self, hasher: &mut impl Hasher) {
-        self.server.hash(hasher);
-        self.namespace.hash(hasher);
-        self.tls_server_name.hash(hasher);
-        self.proxy.hash(hasher);
-        self.impersonate.hash(hasher);
+    /// What tells one cluster, and one kind of user, from another. The context's name does not, nor does anything
+    /// secret: of two that are equal one can go on as the other, with other material.
+    pub(super) fn identity(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.server.hash(&mut hasher);
+        self.namespace.hash(&mut hasher);
+        self.tls_server_name.hash(&mut hasher);
+        self.proxy.hash(&mut hasher);
+        self.impersonate.hash(&mut hasher);
         match &self.trust {
-            Trust::System => 0u8.hash(hasher),
-            Trust::Authorities(authorities) => (1u8, authorities).hash(hasher),
-            Trust::File(path, _) => (2u8, path).hash(hasher),
-            Trust::Anyone => 3u8.hash(hasher),
+            Trust::System => 0u8.hash(&mut hasher),
+            Trust::Authorities(authorities) => (1u8, authorities).hash(&mut hasher),
+            Trust::File(path, _) => (2u8, path).hash(&mut hasher),
+            Trust::Anyone => 3u8.hash(&mut hasher),
         }
-        if let Some(identity) = &self.identity {
-            (&identity.certificate, identity.key.expose_secret()).hash(hasher);
-        }
+        self.identity.is_some().hash(&mut hasher);
         match &self.credentials {
-            Credentials::None => 0u8.hash(hasher),
-            Credentials::Token(token) => (1u8, token.expose_secret()).hash(hasher),
-            Credentials::TokenFile(path) => (2u8, path).hash(hasher),
-            Credentials::Basic(user, password) => (3u8, user, password.expose_secret()).hash(hasher),
-            Credentials::Exec(plugin) => (4u8, plugin).hash(hasher),
+            Credentials::None => 0u8.hash(&mut hasher),
+            Credentials::Token(_) => 1u8.hash(&mut hasher),
+            Credentials::TokenFile(path) => (2u8, path).hash(&mut hasher),
+            Credentials::Basic(user, _) => (3u8, user).hash(&mut hasher),
+            Credentials::Exec(plugin) => (4u8, plugin).hash(&mut hasher),
         }
+        hasher.finish()
+    }
+
+    /// Everything that tells this connection from another: its identity and its secret material.
+    pub(super) fn fingerprint(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.identity().hash(&mut hasher);
+        if let Some(identity) = &self.identity {
+            (&identity.certificate, identity.key.expose_secret()).hash(&mut hasher);
+        }
+        if let Credentials::Token(secret) | Credentials::Basic(_, secret) = &self.credentials {
+            secret.expose_secret().hash(&mut hasher);
+        }
+        hasher.finish()
     }
 }
 

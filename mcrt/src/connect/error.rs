@@ -21,6 +21,12 @@ pub enum Rejected {
         /// Line, column and the field near it, as far as they are known.
         place: String,
     },
+    /// The text is not read at all, or not as one kubeconfig.
+    #[error("not a kubeconfig: {reason}")]
+    Unreadable {
+        /// What is wrong with it as a whole.
+        reason: &'static str,
+    },
     /// No context was asked for and the kubeconfig has no `current-context`.
     #[error(
         "the kubeconfig has no current-context: name a context, or set one with `kubectl config use-context`"
@@ -42,15 +48,26 @@ pub enum Rejected {
         /// The name that the context gives.
         name: String,
     },
-    /// A field that is never obeyed, or not yet.
+    /// A field that the operator's [`Policy`](super::Policy) does not let through.
     #[error("context `{context}`: {field}: {reason}")]
-    Unsupported {
+    Forbidden {
         /// The context that was asked for.
         context: String,
         /// Path of the field, such as `users[admin].user.exec`.
         field: String,
-        /// Why, and what to do instead.
+        /// What it would do, what to do instead, and how the operator can allow it.
         reason: &'static str,
+    },
+    /// A field that no policy lets through.
+    #[error("context `{context}`: {field}: {reason}")]
+    Unsupported {
+        /// The context that was asked for.
+        context: String,
+        /// Path of the field, such as `users[admin].user.auth-provider`; of what it stands in, where the field is not
+        /// known.
+        field: String,
+        /// Why, and what to do instead.
+        reason: String,
     },
     /// A field whose value cannot be used.
     #[error("context `{context}`: {field}: {reason}")]
@@ -115,6 +132,14 @@ pub enum ConnectError {
         /// What the operating system said, or what the file lacks.
         reason: String,
     },
+    /// The client certificate or its key cannot be used.
+    #[error("context `{context}`: client certificate: {reason}")]
+    ClientCertificate {
+        /// The context that it came from.
+        context: String,
+        /// What is wrong with it, without quoting it.
+        reason: &'static str,
+    },
     /// The breaker is open: the cluster is not reachable or suspended, and the request was not sent, or was given up.
     #[error("the cluster has been unreachable or suspended for {} s: requests fail at once until it is back", .since.elapsed().as_secs())]
     BreakerOpen {
@@ -131,11 +156,17 @@ pub enum ConnectError {
 
 impl ConnectError {
     /// Whether the way to the API server is to blame: not a setting or a credential, and not an end that was wanted.
+    /// It decides over the breaker, and over whether a cluster counts as unreachable or as unauthorized.
     pub(crate) fn is_of_transport(&self) -> bool {
-        matches!(
-            self,
-            Self::NoResponse { .. } | Self::Gateway { .. } | Self::Unreachable(_)
-        )
+        match self {
+            Self::NoResponse { .. } | Self::Gateway { .. } | Self::Unreachable(_) => true,
+            Self::Tls { .. }
+            | Self::NoRuntime
+            | Self::TokenFile { .. }
+            | Self::ClientCertificate { .. }
+            | Self::BreakerOpen { .. }
+            | Self::Ended => false,
+        }
     }
 
     /// The error of this module that is the cause of another, such as a `kube::Error`.

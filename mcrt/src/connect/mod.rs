@@ -7,25 +7,28 @@
 //!
 //! Client -> guard (life, first byte) -> base URI -> authorization -> pool -> connect deadline -> TLS -> TCP
 //! ```
-//! A kubeconfig is read by allow-list: fields that would run programs are refused by name. Whatever a client
+//! A kubeconfig is read by allow-list and by the operator's [`Policy`]: what is not obeyed is refused by name. Whatever a client
 //! spawns belongs to the [`Life`] it was made for, so ending that life closes every socket, half-open ones too.
 mod access;
 mod authorize;
 mod breaker;
+mod certificate;
 mod connection;
+mod credentials;
 mod error;
 mod guard;
 mod kubeconfig;
 mod life;
 mod policy;
 mod probe;
+mod service;
 mod settings;
 #[cfg(test)]
 mod tests;
 mod transport;
-mod vet;
+mod vetting;
 
-pub use access::{Access, ServiceAccess, Transport};
+pub use access::{Access, Transport};
 pub use breaker::{Breaker, Circuit};
 pub use connection::Connection;
 pub use error::{ConnectError, Rejected};
@@ -33,7 +36,8 @@ pub use life::Life;
 pub use policy::Policy;
 pub(crate) use probe::ask;
 pub use probe::{Answered, probe};
-pub use settings::{BreakerSettings, Limits, TransportSettings};
+pub use service::ServiceAccess;
+pub use settings::{BreakerSettings, CredentialSettings, Limits, TransportSettings};
 
 #[cfg(feature = "file")]
 pub(crate) use kubeconfig::{default_paths, merge, parse, read_text};

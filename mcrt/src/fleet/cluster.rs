@@ -7,7 +7,10 @@ use crate::{
 };
 use parking_lot::Mutex;
 use std::{fmt, sync::Arc};
-use tokio::{sync::watch, time::Instant};
+use tokio::{
+    sync::{Notify, watch},
+    time::Instant,
+};
 
 /// One life of one cluster: a cheap handle, the same for all who hold it.
 ///
@@ -25,6 +28,8 @@ struct Inner {
     health: watch::Sender<Health>,
     /// Decides over `health`.
     condition: Mutex<Condition>,
+    /// Told when something has changed that a probe would see.
+    news: Notify,
     /// What the server says of itself.
     version: Mutex<Option<Arc<str>>>,
     steps: Steps,
@@ -51,6 +56,7 @@ impl Cluster {
             life,
             health,
             condition: Mutex::new(condition),
+            news: Notify::new(),
             version: Mutex::default(),
             steps,
         }))
@@ -122,6 +128,16 @@ impl Cluster {
         if known.as_deref() != Some(version) {
             *known = Some(version.into());
         }
+    }
+
+    /// Has the cluster probed at once: its credentials are others.
+    pub(super) fn probe_soon(&self) {
+        self.0.news.notify_one();
+    }
+
+    /// Resolves when the cluster is to be probed at once.
+    pub(super) async fn news(&self) {
+        self.0.news.notified().await;
     }
 
     /// Suspended from its first moment on; for a cluster that nobody has seen yet.

@@ -18,6 +18,7 @@ impl Watchdog<'_> {
                 biased;
                 // The sender is in the cluster. Whatever has changed: looked at above.
                 _ = circuit.changed() => {}
+                () = self.cluster.news() => due = Instant::now(),
                 () = self.grace_over() => self.observe(|_, _| ()),
                 (began, outcome) = self.probe_at(due) => due = self.note(began, outcome),
             }
