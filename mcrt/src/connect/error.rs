@@ -118,6 +118,12 @@ pub enum ConnectError {
         /// The deadline.
         within: Duration,
     },
+    /// Something before the API server answered, and could not reach it.
+    #[error("something before the API server answered {status}: it cannot reach the API server")]
+    Gateway {
+        /// The status of the answer: 502, 503 or 504.
+        status: u16,
+    },
     /// The token file could not be read, or holds no token.
     #[error("token file {}: {reason}", .path.display())]
     TokenFile {
@@ -134,8 +140,8 @@ pub enum ConnectError {
         /// What is wrong with it, without quoting it.
         reason: &'static str,
     },
-    /// The breaker is open: the cluster is not reachable, and the request was not sent.
-    #[error("the cluster has not been reachable for {} s: requests fail at once until a probe succeeds", .since.elapsed().as_secs())]
+    /// The breaker is open: the cluster is not reachable or suspended, and the request was not sent, or was given up.
+    #[error("the cluster has been unreachable or suspended for {} s: requests fail at once until it is back", .since.elapsed().as_secs())]
     BreakerOpen {
         /// When it opened.
         since: tokio::time::Instant,
@@ -149,6 +155,20 @@ pub enum ConnectError {
 }
 
 impl ConnectError {
+    /// Whether the way to the API server is to blame: not a setting or a credential, and not an end that was wanted.
+    /// It decides over the breaker, and over whether a cluster counts as unreachable or as unauthorized.
+    pub(crate) fn is_of_transport(&self) -> bool {
+        match self {
+            Self::NoResponse { .. } | Self::Gateway { .. } | Self::Unreachable(_) => true,
+            Self::Tls { .. }
+            | Self::NoRuntime
+            | Self::TokenFile { .. }
+            | Self::ClientCertificate { .. }
+            | Self::BreakerOpen { .. }
+            | Self::Ended => false,
+        }
+    }
+
     /// The error of this module that is the cause of another, such as a `kube::Error`.
     pub fn within<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a Self> {
         std::iter::successors(Some(error), |error| error.source()).find_map(|error| error.downcast_ref())

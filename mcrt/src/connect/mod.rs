@@ -34,7 +34,8 @@ pub use connection::Connection;
 pub use error::{ConnectError, Rejected};
 pub use life::Life;
 pub use policy::Policy;
-pub use probe::{ServerVersion, probe};
+pub(crate) use probe::ask;
+pub use probe::{Answered, probe};
 pub use service::ServiceAccess;
 pub use settings::{BreakerSettings, CredentialSettings, Limits, TransportSettings};
 

@@ -29,7 +29,8 @@ pub(crate) struct Summary {
 }
 
 impl Summary {
-    fn need(&self) -> Need {
+    /// What the kind is to the controller.
+    pub(crate) fn need(&self) -> Need {
         match self.role {
             FOR => Need::Primary,
             _ if self.optional => Need::Optional,

@@ -2,6 +2,7 @@
 use super::{
     gate::{PATIENCE, Part},
     index::{AnyIndex, BoundIndex},
+    lane_gate::LaneGate,
     waiting::Waiting,
 };
 use crate::{
@@ -61,6 +62,7 @@ pub(crate) struct Engagement {
     indexes: Vec<Option<BoundIndex>>,
     subscriptions: Mutex<Vec<Subscription>>,
     gate: Mutex<Option<JoinHandle<()>>>,
+    pub(super) lane_gate: LaneGate,
     recorder: OnceLock<Recorder>,
 }
 
@@ -91,6 +93,7 @@ impl Engagement {
             indexes: bound,
             subscriptions: Mutex::default(),
             gate: Mutex::default(),
+            lane_gate: LaneGate::default(),
             recorder: OnceLock::new(),
         }
     }
@@ -195,8 +198,8 @@ pub(crate) struct Engaged {
     by_epoch: HashMap<Epoch, Arc<Engagement>>,
     /// Requests by the cluster that has no lane yet.
     pub(super) waiting: Waiting,
-    /// Requests by the home that has not told yet what exists there.
-    pub(super) unsynced: Waiting,
+    /// Requests by a cluster other than their target that has not told yet what exists there, or is down.
+    pub(super) awaiting: Waiting,
 }
 
 impl Engaged {

@@ -15,6 +15,7 @@ mod failures;
 mod fleet_events;
 mod gate;
 mod index;
+mod lane_gate;
 mod map;
 pub(crate) mod outputs;
 pub mod place;

@@ -3,7 +3,7 @@ use super::{
     declaration::Declaration,
     engagement::{Engaged, Engagement},
     failures::Failures,
-    gate::{Gate, Gating},
+    gate::{Gate, Gating, Need},
     index::AnyIndex,
     settings::Settings,
     tombstones::Tombstones,
@@ -13,7 +13,7 @@ use super::{
 use crate::{
     cache::WatchState,
     cluster::{ClusterName, ObjectKey},
-    fleet::{Cluster, Fleet, Participant, Step},
+    fleet::{Cluster, Fleet, Participant, Required, Step},
     queue::{FairQueue, Lane, Priority},
 };
 use futures::future::BoxFuture;
@@ -200,7 +200,7 @@ impl<R: super::Reconciler> Runtime<R> {
         engagement.abort.cancel();
         self.tombstones.purge(lane);
         self.shared.engaged.write().remove(engagement);
-        self.shared.release_home(name);
+        self.shared.release_waiting(name);
         // Its stores go with it, whoever still asks for the controller's numbers.
         self.shared
             .host
@@ -254,18 +254,17 @@ async fn keep_gate(shared: Arc<Shared>, engagement: Arc<Engagement>, uses_host: 
     }
     engagement.cluster.reach(Step::Started).await;
     let mut health = engagement.cluster.health_changes();
+    let mut circuit = engagement.cluster.transport().breaker().changes();
+    shared.start_lane(&engagement, gate.is_open());
     loop {
-        let open = gate.is_open();
-        let ready = health.borrow_and_update().takes_requests() && open;
-        if ready {
-            shared.queue.resume(engagement.lane);
-        } else {
-            shared.queue.pause(engagement.lane);
-        }
+        // The senders are in the cluster.
         tokio::select! {
-            changed = health.changed() => if changed.is_err() { return },
-            () = gate.changed() => {}
+            _ = health.changed() => {}
+            _ = circuit.changed() => {}
+            // The reconciled kind was not served and appears: nothing runs until it is told what there is of it.
+            () = gate.changed() => shared.start_lane(&engagement, gate.is_open()),
         }
+        shared.regulate(&engagement);
     }
 }
 
@@ -293,6 +292,21 @@ impl<R: super::Reconciler> Participant for Runtime<R> {
                 self.begin(&engagement);
             }
         })
+    }
+
+    fn requires(&self, cluster: &Cluster) -> Vec<Required> {
+        // Where the reconciled kind is not served there is no work, which is nothing wrong with the cluster.
+        let declared = self
+            .declared_on(cluster.is_host())
+            .filter(|declaration| declaration.summary().need() == Need::Required);
+        let required = declared.map(|declaration| {
+            let scope = &declaration.summary().scope;
+            Required {
+                resource: scope.resource.clone(),
+                namespaces: scope.namespaces.clone(),
+            }
+        });
+        required.collect()
     }
 
     fn detach<'a>(&'a self, cluster: &'a Cluster) -> BoxFuture<'a, ()> {
