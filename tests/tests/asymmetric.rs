@@ -23,6 +23,7 @@ use mcrt::{
     Action, Context, Controller, ControllerBuilder, FleetSettings, HandWired, Manager, ManagerHandle,
     Reconciler, Watch, WatchState, provider::ClusterSpec, providers::Clusters,
 };
+use mcrt_sim::{Server, Verdict};
 use mcrt_tests::{
     Running,
     control_plane::{ControlPlane, Options, assets, start_many},
@@ -33,6 +34,7 @@ use mcrt_tests::{
 };
 use parking_lot::Mutex;
 use serde_json::json;
+use tokio::time::Instant;
 
 type Outcome = Result<(), Box<dyn Error>>;
 
@@ -277,6 +279,146 @@ async fn a_kind_comes_and_goes_on_simulated_clusters_without_an_error_in_the_log
     assert!(logs.with(&["ERROR"]).is_empty(), "{logs:?}");
     let warnings = logs.with(&["WARN"]);
     assert!(warnings.len() <= 1, "{warnings:#?}");
+}
+
+/// A simulated cluster `a` with the config map `c`, whose widgets answer as the hook says.
+async fn with_widgets_that(verdict: Verdict) -> (Sims, Server) {
+    let sims = Sims::of(["a"]);
+    let server = sims.server("a");
+    let client = Client::new(server.service(), "default");
+    let member = Member {
+        name: "a",
+        client,
+        spec: spec(&server),
+    };
+    member.install().await;
+    member.create_widget("w").await;
+    member.create_config_map().await;
+    server.hook(move |call| {
+        if call.plural() == "widgets" {
+            verdict.clone()
+        } else {
+            Verdict::Pass
+        }
+    });
+    (sims, server)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_required_kind_that_is_refused_or_hangs_holds_its_controller_up_and_an_optional_one_does_not_for_long()
+ {
+    for (verdict, state, at_once) in [
+        (Verdict::fail(403), WatchState::Forbidden, true),
+        (Verdict::fail(404), WatchState::Absent, true),
+        (Verdict::Hang, WatchState::Syncing, false),
+        (Verdict::fail(503), WatchState::Syncing, false),
+    ] {
+        let (sims, server) = with_widgets_that(verdict).await;
+        let (careful, tolerant) = (Seen::nothing(), Seen::nothing());
+        let manager = sims
+            .manager()
+            .controller(of_config_maps("careful", &careful, Watch::new()))
+            .controller(of_config_maps("tolerant", &tolerant, Watch::new().optional()));
+        manager
+            .run(async |running| {
+                let begin = Instant::now();
+                running
+                    .until("who can do without works", async || {
+                        tolerant.expect("a", "c").map(drop)
+                    })
+                    .await;
+                let took = begin.elapsed().as_secs();
+                assert!(
+                    if at_once {
+                        took < 2
+                    } else {
+                        (9..13).contains(&took)
+                    },
+                    "{state}: {took} s"
+                );
+                tokio::time::sleep(Duration::from_mins(5)).await;
+                let said = tolerant.expect("a", "c").unwrap();
+                assert!(said.starts_with(state.as_str()), "{said}");
+                assert!(careful.expect("a", "c").is_err());
+                for controller in running.handle.controllers() {
+                    let gating: Vec<_> = controller.waits_for().iter().map(ToString::to_string).collect();
+                    let expected = match controller.name() {
+                        "careful" => vec![format!("widgets.example.com: {state}")],
+                        _ => Vec::new(),
+                    };
+                    assert_eq!(gating, expected);
+                }
+                tolerant.forget();
+                server.clear_hook();
+                // What appears is a change for whoever watches it.
+                running
+                    .until("both know the widget", async || {
+                        let both = [careful.expect("a", "c")?, tolerant.expect("a", "c")?];
+                        let known = both.iter().all(|said| said == "synced, true");
+                        if known { Ok(()) } else { Err(format!("{both:?}")) }
+                    })
+                    .await;
+            })
+            .await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reconciled_kind_that_appears_is_listed_whole_before_anything_of_it_runs() {
+    let (sims, server) = with_widgets_that(Verdict::fail(404)).await;
+    let client = Client::new(server.service(), "default");
+    let api = Api::<DynamicObject>::default_namespaced_with(client, &widgets());
+    server.clear_hook();
+    for n in 0..1_000 {
+        let widget = DynamicObject::new(&format!("w{n}"), &widgets());
+        api.create(&PostParams::default(), &widget).await.unwrap();
+    }
+    server.hook(|call| match (call.plural(), call.continue_token()) {
+        ("widgets", _) => Verdict::fail(404),
+        _ => Verdict::Pass,
+    });
+    let seen = Seen::nothing();
+    sims.manager()
+        .controller(of_widgets(&seen))
+        .run(async |running| {
+            running
+                .until("it is absent", async || {
+                    let absent = HashSet::from([WatchState::Absent]);
+                    let states = states(&running.handle, "a");
+                    if states == absent {
+                        Ok(())
+                    } else {
+                        Err(format!("{states:?}"))
+                    }
+                })
+                .await;
+            // The second page takes its time.
+            server.hook(|call| match (call.plural(), call.continue_token()) {
+                ("widgets", Some(_)) => Verdict::Delay(Duration::from_secs(5)),
+                _ => Verdict::Pass,
+            });
+            running
+                .until("the first page is there", async || {
+                    let states = states(&running.handle, "a");
+                    let syncing = HashSet::from([WatchState::Syncing]);
+                    if states == syncing {
+                        Ok(())
+                    } else {
+                        Err(format!("{states:?}"))
+                    }
+                })
+                .await;
+            tokio::time::sleep(Duration::from_secs(4)).await;
+            let early = seen.0.lock().len();
+            assert!(early <= 1, "{early} reconciles of half a list");
+            running
+                .until("all of them", async || match seen.0.lock().len() {
+                    1_001 => Ok(()),
+                    seen => Err(format!("{seen} reconciles")),
+                })
+                .await;
+        })
+        .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
