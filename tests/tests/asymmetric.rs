@@ -20,8 +20,8 @@ use kube::{
     runtime::reflector::ObjectRef,
 };
 use mcrt::{
-    Action, Context, Controller, ControllerBuilder, FleetSettings, HandWired, Manager, ManagerHandle,
-    Reconciler, Watch, WatchState, provider::ClusterSpec, providers::Clusters,
+    Action, Cluster, Context, Controller, ControllerBuilder, FleetSettings, HandWired, Manager,
+    ManagerHandle, Reconciler, Watch, WatchState, provider::ClusterSpec, providers::Clusters,
 };
 use mcrt_sim::{Server, Verdict};
 use mcrt_tests::{
@@ -169,8 +169,8 @@ impl Member {
 }
 
 fn states(manager: &ManagerHandle, cluster: &str) -> HashSet<WatchState> {
-    let cluster = manager.fleet().get(&cluster.try_into().unwrap()).unwrap();
-    let watches = cluster.watches().into_iter();
+    let cluster = manager.fleet().get(&cluster.try_into().unwrap());
+    let watches = cluster.iter().flat_map(Cluster::watches);
     watches
         .filter(|(scope, _)| scope.resource.plural == "widgets")
         .map(|(_, state)| state)

@@ -160,7 +160,7 @@ fn is_interruption(error: &kube::Error) -> bool {
         ConnectError::within(error),
         Some(ConnectError::BreakerOpen { .. })
     );
-    refused || causes.any(|error| error.is::<Interrupted>())
+    refused || causes.any(<dyn Error>::is::<Interrupted>)
 }
 
 /// A watch that cannot start for want of the version or the kind lists again; the list tells which it is. kube alone

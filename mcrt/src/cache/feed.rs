@@ -69,9 +69,9 @@ pub(super) struct Feed<K> {
     pulse: Arc<Pulse>,
     backoff: Backoff,
     pause: Option<Pause>,
-    /// Whether the list of `events` is still to be completed, and whether it comes as a stream.
+    /// Whether the list of `events` is still to be completed, and how it comes.
     fresh: bool,
-    streams: bool,
+    strategy: InitialListStrategy,
     /// Since when it runs.
     listing: Option<Instant>,
     permit: Option<ListPermit>,
@@ -81,8 +81,6 @@ pub(super) struct Feed<K> {
     opened: Option<Instant>,
     /// Whether it went on at once after an outage and has got nothing since.
     returned: bool,
-    /// Whether the next list comes in pages, whatever the cluster can do.
-    paged: bool,
 }
 
 impl<K: Cacheable> Feed<K> {
@@ -104,13 +102,12 @@ impl<K: Cacheable> Feed<K> {
             backoff: Backoff::new(),
             pause: None,
             fresh: true,
-            streams: false,
+            strategy: InitialListStrategy::ListWatch,
             listing: None,
             permit: None,
             expired: false,
             opened: None,
             returned: false,
-            paged: false,
         };
         feed.renew();
         feed
@@ -150,15 +147,15 @@ impl<K: Cacheable> Feed<K> {
             self.pause = None;
         }
         // kube says Init before it asks for pages, and after it asked for a stream: either waits for its turn.
-        let lists = self.listing.is_some() || (self.fresh && self.streams);
+        let lists = self.listing.is_some() || (self.fresh && self.streams());
         if lists && self.permit.is_none() {
             let overdue_after = self.shares.settings.list_overdue_after;
             self.permit = self.shares.lists.permit(overdue_after).await.ok();
-            if self.streams && self.listing.is_none() {
+            if self.streams() && self.listing.is_none() {
                 self.pulse.lists.fetch_add(1, Relaxed);
             }
         }
-        let (since, streams) = (self.listing.unwrap_or_else(Instant::now), self.streams);
+        let (since, streams) = (self.listing.unwrap_or_else(Instant::now), self.streams());
         tokio::select! {
             biased;
             () = self.pulse.opened.notified() => Came::Opened,
@@ -205,18 +202,19 @@ impl<K: Cacheable> Feed<K> {
     fn progress(&mut self, event: Event<Pruned<K>>) -> Option<Fed<K>> {
         match event {
             // kube begins a stream that ended too early again, and says no more of it than this.
-            Event::Init if self.streams && self.listing.is_some() => return self.fail(Failure::cut()),
+            Event::Init if self.streams() && self.listing.is_some() => return self.fail(Failure::cut()),
             Event::Init => {
                 self.listing = Some(Instant::now());
                 self.fresh = true;
-                if !self.streams {
+                if !self.streams() {
                     self.pulse.lists.fetch_add(1, Relaxed);
                 }
             }
             Event::InitDone => {
                 self.list_ends(true);
-                (self.fresh, self.paged) = (false, false);
-                if self.streams {
+                self.fresh = false;
+                self.shares.streaming.listed();
+                if self.streams() {
                     // Its stream is the watch.
                     self.opened = Some(Instant::now());
                 }
@@ -255,16 +253,13 @@ impl<K: Cacheable> Feed<K> {
     /// The failure is told first and slept on afterwards, so that nobody waits to hear of it. What an outage broke is
     /// no failure of the watch.
     fn fail(&mut self, failure: Failure) -> Option<Fed<K>> {
-        let streamed = self.fresh && self.streams;
+        let streamed = self.fresh && self.streams();
         let failure = if streamed { failure.of_stream() } else { failure };
         self.look_back();
         self.list_ends(failure.is_answer());
         self.pulse.failing.store(true, Relaxed);
         if failure.kind == Kind::Unstreamed {
-            self.paged = true;
-            if failure.is_for_good() {
-                self.shares.streaming.give_up();
-            }
+            self.shares.streaming.fails(failure.is_for_good());
         }
         self.expired |= matches!(failure.kind, Kind::Expired | Kind::Missing);
         if streamed || matches!(failure.kind, Kind::Expired | Kind::Missing | Kind::Silent) {
@@ -288,13 +283,15 @@ impl<K: Cacheable> Feed<K> {
 
     /// Begins with a list again: kube cannot be told to.
     fn renew(&mut self) {
-        let streams = !self.paged && self.shares.streaming.is_wanted();
+        self.strategy = self.shares.streaming.strategy();
         let mut config = self.config.clone();
-        if streams {
-            config.initial_list_strategy = InitialListStrategy::StreamingList;
-        }
-        (self.fresh, self.streams, self.listing) = (true, streams, None);
+        config.initial_list_strategy = self.strategy.clone();
+        (self.fresh, self.listing) = (true, None);
         self.events = watcher(self.api.clone(), config).boxed();
+    }
+
+    fn streams(&self) -> bool {
+        self.strategy == InitialListStrategy::StreamingList
     }
 
     fn list_ends(&mut self, answered: bool) {

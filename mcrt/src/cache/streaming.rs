@@ -1,5 +1,6 @@
 //! Lists that come as a stream, and when to give up on them.
 use super::{pulse::Pulse, settings::InitialList};
+use kube::runtime::watcher::InitialListStrategy;
 use std::{
     sync::{
         Arc,
@@ -14,22 +15,43 @@ const QUIET: Duration = Duration::from_secs(10);
 /// A server that keeps sending without the mark sends changes: it ignored what was asked.
 const AT_MOST: Duration = Duration::from_mins(2);
 
-/// Whether the lists of a cluster come as streams: asked for by the settings, until the cluster shows that it cannot.
+/// Whether the lists of a watch come as streams: asked for by the settings, until the cluster shows that it cannot.
 #[derive(Clone)]
-pub(super) struct Streaming(Arc<AtomicBool>);
+pub(super) struct Streaming {
+    /// Of the whole cluster.
+    wanted: Arc<AtomicBool>,
+    /// Not the next time, whatever the cluster can do.
+    skips: bool,
+}
 
 impl Streaming {
     pub(super) fn new(initial: InitialList) -> Self {
-        Self(Arc::new(AtomicBool::new(initial == InitialList::Streaming)))
+        Self {
+            wanted: Arc::new(AtomicBool::new(initial == InitialList::Streaming)),
+            skips: false,
+        }
     }
 
-    pub(super) fn is_wanted(&self) -> bool {
-        self.0.load(Relaxed)
+    /// How to list next.
+    pub(super) fn strategy(&self) -> InitialListStrategy {
+        if self.wanted.load(Relaxed) && !self.skips {
+            InitialListStrategy::StreamingList
+        } else {
+            InitialListStrategy::ListWatch
+        }
     }
 
-    /// Lists by pages in this cluster from now on.
-    pub(super) fn give_up(&self) {
-        self.0.store(false, Relaxed);
+    /// Lists by pages once, or in this cluster from now on.
+    pub(super) fn fails(&mut self, for_good: bool) {
+        self.skips = true;
+        if for_good {
+            self.wanted.store(false, Relaxed);
+        }
+    }
+
+    /// A list is complete, however it came.
+    pub(super) fn listed(&mut self) {
+        self.skips = false;
     }
 }
 
