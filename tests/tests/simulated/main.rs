@@ -14,6 +14,7 @@ mod interleavings;
 mod isolation;
 mod kit;
 mod lifecycle;
+mod outages;
 mod outcomes;
 mod panics;
 mod providers;
