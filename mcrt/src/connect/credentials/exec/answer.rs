@@ -1,6 +1,9 @@
 //! What a credential program prints: an `ExecCredential`.
 use super::{
-    super::{super::{certificate::not_after, connection::ExecPlugin}, certificate, header},
+    super::{
+        super::{certificate::not_after, connection::ExecPlugin},
+        certificate, header,
+    },
     failure::Failure,
 };
 use http::HeaderValue;
@@ -85,12 +88,11 @@ pub(in super::super) fn read(
 
 /// JSON, or YAML as `kubectl` takes it. What the parsers say is left out: it quotes the output.
 fn status(plugin: &ExecPlugin, output: &[u8]) -> Result<Status, Failure> {
-    let credential: ExecCredential = match serde_json::from_slice(output) {
-        Ok(credential) => credential,
-        Err(_) => {
-            let text = std::str::from_utf8(output).map_err(|_| Failure::NotACredential)?;
-            serde_saphyr::from_str(text).map_err(|_| Failure::NotACredential)?
-        }
+    let credential: ExecCredential = if let Ok(credential) = serde_json::from_slice(output) {
+        credential
+    } else {
+        let text = std::str::from_utf8(output).map_err(|_| Failure::NotACredential)?;
+        serde_saphyr::from_str(text).map_err(|_| Failure::NotACredential)?
     };
     if credential.kind.as_deref() != Some("ExecCredential") {
         return Err(Failure::NotACredential);

@@ -9,18 +9,18 @@ mod program;
 mod schedule;
 mod shared;
 
-pub(super) use answer::Credential;
-#[cfg(test)]
-pub(super) use answer::read;
 pub(super) use failure::Failure;
+pub(super) use shared::Shared;
 #[cfg(test)]
-pub(super) use program::run;
-#[cfg(test)]
-pub(super) use schedule::{again_after, refresh_after};
-pub(super) use shared::{Run, Shared};
+pub(super) use {
+    answer::{Credential, read},
+    program::run,
+    schedule::{again_after, refresh_after},
+};
 
 use super::super::{connection::ExecPlugin, settings::CredentialSettings};
 use parking_lot::Mutex;
+use shared::Run;
 use std::{
     collections::HashMap,
     fmt,

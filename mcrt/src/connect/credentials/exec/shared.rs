@@ -246,7 +246,7 @@ impl Shared {
     async fn next(&self, changes: &mut watch::Receiver<State>) -> Result<(), Failure> {
         tokio::select! {
             () = self.stop.cancelled() => Err(Failure::Stopped),
-            changed = changes.changed() => changed.map_err(|_| Failure::Stopped),
+            told = changes.changed() => told.map_err(|_| Failure::Stopped),
         }
     }
 

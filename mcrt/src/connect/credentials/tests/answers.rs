@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// 2030-01-01T00:00:00Z
 fn now() -> SystemTime {
-    UNIX_EPOCH + Duration::from_secs(1_893_456_000)
+    UNIX_EPOCH + Duration::from_hours(525_960)
 }
 
 fn lasts(status: &serde_json::Value) -> Result<Option<Duration>, Failure> {

@@ -33,6 +33,7 @@ pub(super) struct Script {
     most: AtomicUsize,
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "a step may also be a failure")]
 pub(super) fn token(token: &str, lasts: Option<Duration>) -> Result<Credential, Failure> {
     Ok(Credential {
         header: header::bearer(token),
