@@ -132,6 +132,16 @@ pub enum ConnectError {
         /// What the operating system said, or what the file lacks.
         reason: String,
     },
+    /// A credential program gave nothing. What it printed is left out: it may be secret.
+    #[error("context `{context}`: credential program {command}: {reason}")]
+    Plugin {
+        /// The context whose user it is.
+        context: String,
+        /// The program, without its arguments.
+        command: String,
+        /// What it did wrong, and what to do.
+        reason: String,
+    },
     /// The client certificate or its key cannot be used.
     #[error("context `{context}`: client certificate: {reason}")]
     ClientCertificate {
@@ -163,10 +173,20 @@ impl ConnectError {
             Self::Tls { .. }
             | Self::NoRuntime
             | Self::TokenFile { .. }
+            | Self::Plugin { .. }
             | Self::ClientCertificate { .. }
             | Self::BreakerOpen { .. }
             | Self::Ended => false,
         }
+    }
+
+    /// Whether it is about credentials that this side does not have, so that no request was sent: nothing is known of
+    /// the server.
+    pub fn is_about_credentials(&self) -> bool {
+        matches!(
+            self,
+            Self::TokenFile { .. } | Self::Plugin { .. } | Self::ClientCertificate { .. }
+        )
     }
 
     /// The error of this module that is the cause of another, such as a `kube::Error`.

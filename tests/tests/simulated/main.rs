@@ -10,6 +10,7 @@ mod churn;
 mod completeness;
 mod fleet_events;
 mod gone;
+mod health;
 mod interleavings;
 mod isolation;
 mod kit;

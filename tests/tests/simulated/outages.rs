@@ -37,11 +37,13 @@ async fn ask<const GONE: bool>(call: Call<ConfigMap, GONE>) -> mcrt::Result<Acti
 
 async fn health(running: &Running<'_>, cluster: &str, limit: Duration, expected: &str) -> Health {
     running
-        .within(limit, &format!("{cluster} is {expected}"), async || {
-            match running.handle.fleet().health(&name(cluster)) {
-                health if health.as_str() == expected => Ok(health),
-                health => Err(health.to_string()),
-            }
+        .within(limit, &format!("{cluster} is {expected}"), async || match running
+            .handle
+            .fleet()
+            .health(&name(cluster))
+        {
+            health if health.as_str() == expected => Ok(health),
+            health => Err(health.to_string()),
         })
         .await
 }
@@ -181,7 +183,9 @@ async fn what_backs_off_is_tried_when_the_cluster_is_back_and_not_at_its_time() 
     sims.manager()
         .controller(seen.controller("seen"))
         .run(async |running| {
-            running.until("it fails", async || seen.expect("a", "object", 1)).await;
+            running
+                .until("it fails", async || seen.expect("a", "object", 1))
+                .await;
             fails.store(false, Ordering::SeqCst);
             for runs in [2, 2] {
                 refused(&server);
@@ -210,14 +214,18 @@ async fn requests_under_way_fail_when_the_outage_is_noticed() {
             running.settled().await;
             seen.forget();
             server.replace(with_data(config("object"), "key", "new")).unwrap();
-            running.until("it is asked", async || seen.expect("a", "object", 1)).await;
+            running
+                .until("it is asked", async || seen.expect("a", "object", 1))
+                .await;
             running.settled().await;
             seen.forget();
             hang(&server);
             let mut again = config("object");
             again["data"] = json!({"key": "newer"});
             server.replace(again).unwrap();
-            running.until("it hangs", async || seen.expect("a", "object", 1)).await;
+            running
+                .until("it hangs", async || seen.expect("a", "object", 1))
+                .await;
             let began = Instant::now();
             running
                 .within(SECOND * 20, "it ends", async || {
@@ -228,7 +236,9 @@ async fn requests_under_way_fail_when_the_outage_is_noticed() {
             assert!(began.elapsed() <= SECOND * 20);
             back(&server);
             running
-                .within(SECOND * 10, "it runs once more", async || seen.expect("a", "object", 2))
+                .within(SECOND * 10, "it runs once more", async || {
+                    seen.expect("a", "object", 2)
+                })
                 .await;
             running.settled().await;
             seen.expect("a", "object", 2).unwrap();
@@ -285,7 +295,9 @@ async fn work_that_needs_its_home_waits_for_it_and_its_target_goes_on() {
             // `a` becomes ready anew, which asks for the work there.
             assert!(running.handle.fleet().suspend(&name("a")));
             assert!(running.handle.fleet().resume(&name("a")));
-            running.until("it is tried", async || seen.expect("a", "object", 1)).await;
+            running
+                .until("it is tried", async || seen.expect("a", "object", 1))
+                .await;
             sleep(SECOND * 100).await;
             seen.expect("a", "object", 1).unwrap();
             back(sims.host());
@@ -321,7 +333,10 @@ async fn failures_in_a_row_open_the_breaker_before_any_probe_and_a_healthy_serve
             }
             let refused = client.apiserver_version().await.unwrap_err();
             assert!(
-                matches!(ConnectError::within(&refused), Some(ConnectError::BreakerOpen { .. })),
+                matches!(
+                    ConnectError::within(&refused),
+                    Some(ConnectError::BreakerOpen { .. })
+                ),
                 "{refused}"
             );
             server.clear_hook();
