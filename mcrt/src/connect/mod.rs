@@ -5,7 +5,7 @@
 //!                                   Access --connect(limits, life)--> kube::Client
 //! tower service ------------------/
 //!
-//! Client -> guard (life, first byte) -> base URI -> authorization -> pool -> connect deadline -> TLS -> TCP
+//! Client -> guard (life) -> breaker -> retries, budget, deadlines -> who we are -> connections -> TLS -> TCP
 //! ```
 //! A kubeconfig is read by allow-list: fields that would run programs are refused by name. Whatever a client
 //! spawns belongs to the [`Life`] it was made for, so ending that life closes every socket, half-open ones too.
@@ -28,11 +28,13 @@ mod vet;
 pub use access::{Access, ServiceAccess, Transport};
 pub use breaker::{Breaker, Circuit};
 pub use connection::Connection;
-pub use error::{ConnectError, Rejected};
+pub use error::{ConnectError, Deadline, Rejected};
 pub use life::Life;
 pub use policy::Policy;
 pub use probe::{ServerVersion, probe};
-pub use settings::{BreakerSettings, Limits, TransportSettings};
+pub use settings::{
+    BreakerSettings, Http2Settings, Limits, RequestBudget, RetrySettings, TransportSettings,
+};
 
 #[cfg(feature = "file")]
 pub(crate) use kubeconfig::{default_paths, merge, parse, read_text};

@@ -44,6 +44,7 @@ fn limits(connect: u64, first_byte: u64) -> TransportSettings {
         limits: Limits {
             connect: Duration::from_millis(connect),
             first_byte: Duration::from_millis(first_byte),
+            ..Limits::default()
         },
         ..TransportSettings::default()
     }
