@@ -128,7 +128,9 @@ pub enum ConnectError {
         reason: String,
     },
     /// The program has no cryptography for TLS.
-    #[error("no cryptography for TLS: turn on mcrt's feature `ring` or `aws-lc-rs`, or install a provider of rustls")]
+    #[error(
+        "no cryptography for TLS: turn on mcrt's feature `ring` or `aws-lc-rs`, or install a provider of rustls"
+    )]
     NoCrypto,
     /// A field of the user that is to be impersonated cannot be sent.
     #[error("impersonation: `{field}` has characters that no header can carry")]
@@ -143,6 +145,14 @@ pub enum ConnectError {
         path: PathBuf,
         /// What the operating system said, or what the file lacks.
         reason: String,
+    },
+    /// The client certificate or its key cannot be used.
+    #[error("context `{context}`: client certificate: {reason}")]
+    ClientCertificate {
+        /// The context that it came from.
+        context: String,
+        /// What is wrong with it, without quoting it.
+        reason: &'static str,
     },
     /// The breaker is open: the cluster is not reachable, and the request was not sent.
     #[error("the cluster has not been reachable for {} s: requests fail at once until a probe succeeds", .since.elapsed().as_secs())]

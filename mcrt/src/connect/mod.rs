@@ -13,27 +13,31 @@ mod access;
 mod authorize;
 mod breaker;
 mod connection;
+mod credentials;
 mod error;
 mod guard;
 mod kubeconfig;
 mod life;
 mod policy;
 mod probe;
+mod service;
 mod settings;
 #[cfg(test)]
 mod tests;
 mod transport;
 mod vet;
 
-pub use access::{Access, ServiceAccess, Transport};
+pub use access::{Access, Transport};
 pub use breaker::{Breaker, Circuit};
 pub use connection::Connection;
 pub use error::{ConnectError, Deadline, Rejected};
 pub use life::Life;
 pub use policy::Policy;
 pub use probe::{ServerVersion, probe};
+pub use service::ServiceAccess;
 pub use settings::{
-    BreakerSettings, Http2Settings, Limits, RequestBudget, RetrySettings, TransportSettings,
+    BreakerSettings, CredentialSettings, Http2Settings, Limits, RequestBudget, RetrySettings,
+    TransportSettings,
 };
 
 #[cfg(feature = "file")]

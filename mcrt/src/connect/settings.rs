@@ -18,6 +18,8 @@ pub struct TransportSettings {
     pub budget: Option<RequestBudget>,
     /// When a cluster's requests are refused without being sent.
     pub breaker: BreakerSettings,
+    /// How credentials are kept fresh.
+    pub credentials: CredentialSettings,
 }
 
 /// Deadlines of a transport. Logs that are followed, `exec`, `attach` and `port-forward` have those up to their first
@@ -121,5 +123,22 @@ pub struct BreakerSettings {
 impl Default for BreakerSettings {
     fn default() -> Self {
         Self { failures: 5 }
+    }
+}
+
+/// How credentials are kept fresh.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct CredentialSettings {
+    /// After an answer of 401 a token file is read again, and a credential program run again, at most once in this
+    /// time (30 s), whatever number of requests is refused.
+    pub refused_interval: Duration,
+}
+
+impl Default for CredentialSettings {
+    fn default() -> Self {
+        Self {
+            refused_interval: Duration::from_secs(30),
+        }
     }
 }

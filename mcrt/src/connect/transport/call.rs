@@ -113,10 +113,26 @@ mod tests {
     fn watches_are_known_by_verb_or_query_and_carry_their_timeout() {
         let minute = Some(Duration::from_mins(1));
         for (path, verb, shape) in [
-            ("/api/v1/pods?&watch=true&timeoutSeconds=60", Some("watch"), Shape::Watch(minute)),
-            ("/api/v1/pods?watch=1&timeoutSeconds=60", None, Shape::Watch(minute)),
-            ("/api/v1/pods?watch=true&timeoutSeconds=0", None, Shape::Watch(None)),
-            ("/api/v1/pods?watch=true", Some("watch_metadata"), Shape::Watch(None)),
+            (
+                "/api/v1/pods?&watch=true&timeoutSeconds=60",
+                Some("watch"),
+                Shape::Watch(minute),
+            ),
+            (
+                "/api/v1/pods?watch=1&timeoutSeconds=60",
+                None,
+                Shape::Watch(minute),
+            ),
+            (
+                "/api/v1/pods?watch=true&timeoutSeconds=0",
+                None,
+                Shape::Watch(None),
+            ),
+            (
+                "/api/v1/pods?watch=true",
+                Some("watch_metadata"),
+                Shape::Watch(None),
+            ),
             ("/api/v1/pods?watch=false", Some("list"), Shape::Whole),
             ("/api/v1/namespaces/a/pods/b/log?follow=true", None, Shape::Logs),
             ("/api/v1/namespaces/a/pods/b/log?", Some("logs"), Shape::Whole),
@@ -134,7 +150,10 @@ mod tests {
 
     #[test]
     fn an_upgrade_is_known_by_its_header() {
-        let request = Request::builder().header("upgrade", "websocket").body(()).unwrap();
+        let request = Request::builder()
+            .header("upgrade", "websocket")
+            .body(())
+            .unwrap();
         assert_eq!(Call::of(&request).shape, Shape::Upgrade);
     }
 }

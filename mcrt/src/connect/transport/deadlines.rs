@@ -85,7 +85,10 @@ impl<B: Body> TimedBody<B> {
 impl Clock {
     fn due(&self) -> (Instant, Deadline, Duration) {
         let idle = (self.last + self.idle, Deadline::Idle, self.idle);
-        match self.whole.map(|whole| (self.began + whole, Deadline::Whole, whole)) {
+        match self
+            .whole
+            .map(|whole| (self.began + whole, Deadline::Whole, whole))
+        {
             Some(whole) if whole.0 < idle.0 => whole,
             _ => idle,
         }

@@ -61,7 +61,11 @@ impl Dialer {
 
     async fn connect(&self, offer: Offer) -> Result<Stream, DialError> {
         let tcp = self.tcp.connect(&self.server).await.map_err(|error| {
-            let way = if self.tcp.is_proxied() { "through the proxy: " } else { "" };
+            let way = if self.tcp.is_proxied() {
+                "through the proxy: "
+            } else {
+                ""
+            };
             self.failed(Reason::Tcp(format!("{way}{}", chain(&*error))))
         })?;
         let Some(tls) = &self.tls else {

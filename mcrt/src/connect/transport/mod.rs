@@ -18,8 +18,8 @@ mod tcp;
 mod tls;
 
 use super::{
-    authorize::Authorize, breaker::Breaker, connection::Connection, credentials::Material, error::ConnectError,
-    guard, life::Life, settings::TransportSettings,
+    authorize::Authorize, breaker::Breaker, connection::Connection, credentials::Material,
+    error::ConnectError, guard, life::Life, settings::TransportSettings,
 };
 use impersonate::Impersonating;
 use kube::client::middleware::BaseUriLayer;

@@ -65,7 +65,9 @@ enum Failure {
 
 fn failure(error: &(dyn Error + 'static)) -> Failure {
     let mut found = Failure::Final;
-    for error in std::iter::successors(Some(error), |error| error.source()) {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        next = error.source();
         if error.is::<ConnectError>() {
             return Failure::Final;
         }
@@ -82,7 +84,10 @@ fn failure(error: &(dyn Error + 'static)) -> Failure {
         }
         if let Some(error) = error.downcast_ref::<std::io::Error>() {
             use std::io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
-            if matches!(error.kind(), BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof) {
+            if matches!(
+                error.kind(),
+                BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof
+            ) {
                 found = Failure::Broken;
             }
         }

@@ -100,7 +100,10 @@ mod tests {
     #[test]
     fn the_user_of_a_proxy_goes_into_a_header_that_is_marked_as_secret() {
         let header = credentials(&"http://user:p%40ss@proxy.test:3128".parse().unwrap()).unwrap();
-        assert_eq!(header.to_str().unwrap(), format!("Basic {}", STANDARD.encode("user:p@ss")));
+        assert_eq!(
+            header.to_str().unwrap(),
+            format!("Basic {}", STANDARD.encode("user:p@ss"))
+        );
         assert!(header.is_sensitive());
         assert!(credentials(&"http://proxy.test:3128".parse().unwrap()).is_none());
     }

@@ -9,11 +9,7 @@ use super::{
 };
 use http::Uri;
 use kube::{Config, client::ConfigExt};
-use rustls::{
-    CertificateError, ClientConfig, Error,
-    client::Resumption,
-    pki_types::ServerName,
-};
+use rustls::{CertificateError, ClientConfig, Error, client::Resumption, pki_types::ServerName};
 use std::{io, sync::Arc};
 use tokio_rustls::TlsConnector;
 

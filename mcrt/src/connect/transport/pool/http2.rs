@@ -3,10 +3,10 @@ use super::super::{
     super::{life::Ward, settings::Http2Settings},
     stream::Stream,
 };
-use hyper::client::conn::{TrySendError, http2};
-use hyper_util::rt::{TokioIo, TokioTimer};
 use http::{Request, Response};
 use hyper::body::Incoming;
+use hyper::client::conn::{TrySendError, http2};
+use hyper_util::rt::{TokioIo, TokioTimer};
 use kube::client::Body;
 use std::{
     future::{Future, poll_fn},

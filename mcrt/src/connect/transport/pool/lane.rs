@@ -109,12 +109,6 @@ impl Lane {
         });
         Err(dialing)
     }
-
-    /// Open connections, and the requests on them that count.
-    #[cfg(test)]
-    pub(super) fn counts(&self) -> Vec<usize> {
-        self.0.lock().connections.iter().map(|connection| connection.open()).collect()
-    }
 }
 
 impl State {

@@ -26,9 +26,9 @@ use super::{
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use http::{Request, Response, Version};
+use http_body::{Frame, SizeHint};
 use http1::Http1;
 use http2::{Http2, Slot};
-use http_body::{Body as _, Frame, SizeHint};
 use hyper::body::Incoming;
 use kube::client::Body;
 use lane::{Kind, Lane, Way};
@@ -114,7 +114,11 @@ impl Inner {
 
     async fn send(self: Arc<Self>, mut request: Request<Body>) -> Result<Response<PoolBody>, BoxError> {
         let call = Call::of(&request);
-        let kind = if call.lasts() || call.probing { Kind::Lasting } else { Kind::Passing };
+        let kind = if call.lasts() || call.probing {
+            Kind::Lasting
+        } else {
+            Kind::Passing
+        };
         let failed = |error: DialError| BoxError::from(error.into_error(call.verb));
         let mut unsent = None;
         for _ in 0..PASSES {
@@ -139,7 +143,11 @@ impl Inner {
         Err(failed(self.dialer.failed(Reason::Tcp(reason))))
     }
 
-    async fn send_http1(&self, mut request: Request<Body>, call: Call) -> Result<Response<PoolBody>, BoxError> {
+    async fn send_http1(
+        &self,
+        mut request: Request<Body>,
+        call: Call,
+    ) -> Result<Response<PoolBody>, BoxError> {
         *request.version_mut() = Version::HTTP_11;
         match self.http1.send(request).await {
             Ok(answer) => Ok(answer.map(|body| PoolBody::new(body, None))),
