@@ -1,5 +1,7 @@
 //! Tests of the room as a whole: servers that misbehave, kubeconfigs that do.
 mod fingerprint;
+mod http2;
+mod http2_server;
 mod life;
 mod mutation;
 mod probe;

@@ -119,19 +119,29 @@ async fn authority_client_certificate_and_server_name_are_used() {
             .is_ok()
     );
     let refused = |reached, reason: &str| {
-        let Err(ConnectError::Handshake { server: named, reason: said }) = reached else {
+        let Err(ConnectError::Handshake {
+            server: named,
+            reason: said,
+        }) = reached
+        else {
             panic!("{reached:?}");
         };
         assert_eq!(named, format!("{server}/"));
         assert!(said.contains(reason), "{said}");
     };
-    refused(reach(&server, &[&ca], &user).await, "is for api.test, not for 127.0.0.1");
+    refused(
+        reach(&server, &[&ca], &user).await,
+        "is for api.test, not for 127.0.0.1",
+    );
     assert!(
         unreachable(reach(&server, &[&ca, name], &[]).await),
         "no client certificate"
     );
     let other = data("certificate-authority-data", &Authority::new().pem());
-    refused(reach(&server, &[&other, name], &user).await, "an unknown authority");
+    refused(
+        reach(&server, &[&other, name], &user).await,
+        "an unknown authority",
+    );
 }
 
 #[test]

@@ -115,9 +115,19 @@ fn certificate(error: &CertificateError) -> String {
              `certificate-authority-data`"
                 .into()
         }
+        // Authorities of clusters that one tool has made are all named alike.
+        CertificateError::BadSignature => {
+            "its certificate is signed by an unknown authority of the same name as a known one: give that \
+             authority as `certificate-authority-data`"
+                .into()
+        }
         CertificateError::NotValidForNameContext { expected, presented } => format!(
             "its certificate is for {}, not for {}: correct `server`, or set `tls-server-name`",
-            presented.join(", "),
+            presented
+                .iter()
+                .map(|name| bare(name))
+                .collect::<Vec<_>>()
+                .join(", "),
             expected.to_str()
         ),
         CertificateError::NotValidForName => {
@@ -126,4 +136,9 @@ fn certificate(error: &CertificateError) -> String {
         CertificateError::Revoked => "its certificate has been revoked".into(),
         other => format!("its certificate is not acceptable: {other:?}"),
     }
+}
+
+/// rustls gives names as `DnsName("api.test")`.
+fn bare(name: &str) -> &str {
+    name.split('"').nth(1).unwrap_or(name)
 }
