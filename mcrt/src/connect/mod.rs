@@ -38,5 +38,8 @@ pub use probe::{ServerVersion, probe};
 pub use service::ServiceAccess;
 pub use settings::{BreakerSettings, CredentialSettings, Limits, TransportSettings};
 
+#[cfg(feature = "fuzzing")]
+pub(crate) use vetting::vetting_holds;
+
 #[cfg(feature = "file")]
 pub(crate) use kubeconfig::{default_paths, merge, parse, read_text};
