@@ -74,3 +74,25 @@ pub(super) struct Standalone {
     #[command(flatten)]
     pub(super) launch: LaunchArgs,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[test]
+    fn programs_are_allowed_by_name_one_flag_or_one_list() {
+        for flags in [
+            vec!["--allow-exec", "aws", "--allow-exec", "/opt/tool"],
+            vec!["--allow-exec", "aws,/opt/tool"],
+        ] {
+            let args = Standalone::try_parse_from(std::iter::once("program").chain(flags)).unwrap();
+            let expected = Policy::own_files()
+                .allow_command("aws")
+                .allow_command("/opt/tool");
+            assert_eq!(args.launch.policy(), expected);
+        }
+        let args = Standalone::try_parse_from(["program"]).unwrap();
+        assert_eq!(args.launch.policy(), Policy::own_files());
+    }
+}
