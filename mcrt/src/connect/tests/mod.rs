@@ -1,6 +1,8 @@
 //! Tests of the room as a whole: servers that misbehave, kubeconfigs that do.
 mod environment;
 mod fingerprint;
+mod http2;
+mod http2_server;
 mod life;
 mod mutation;
 mod probe;
@@ -45,6 +47,7 @@ fn limits(connect: u64, first_byte: u64) -> TransportSettings {
         limits: Limits {
             connect: Duration::from_millis(connect),
             first_byte: Duration::from_millis(first_byte),
+            ..Limits::default()
         },
         ..TransportSettings::default()
     }
