@@ -1,5 +1,6 @@
 //! Tests of the room as a whole: servers that misbehave, kubeconfigs that do.
 mod breaker;
+mod environment;
 mod fingerprint;
 mod http2;
 mod http2_server;
