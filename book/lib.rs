@@ -17,6 +17,8 @@ pages! {
     builder: "src/builder.md"
     providers: "src/providers.md"
     asymmetric_fleets: "src/asymmetric-fleets.md"
+    trusting_kubeconfigs: "src/trusting-kubeconfigs.md"
+    when_a_cluster_is_down: "src/when-a-cluster-is-down.md"
     testing: "src/testing.md"
     simulator: "src/simulator.md"
     architecture: "src/architecture.md"

@@ -1,5 +1,5 @@
 //! Why a cluster cannot be described, and why it cannot be reached.
-use std::{path::PathBuf, time::Duration};
+use std::{fmt, path::PathBuf, time::Duration};
 
 /// Why a kubeconfig, or one context of it, cannot be used.
 ///
@@ -124,12 +124,59 @@ pub enum ConnectError {
         /// The status of the answer: 502, 503 or 504.
         status: u16,
     },
+    /// A request, or its answer, took longer than it may.
+    #[error("{verb}: {deadline}: not within {within:?}")]
+    Overdue {
+        /// kube's name of the call, or the method.
+        verb: &'static str,
+        /// Which deadline has passed.
+        deadline: Deadline,
+        /// How long it gave.
+        within: Duration,
+    },
+    /// No connection to the API server, or to the proxy before it.
+    #[error("{server}: cannot be connected to: {reason}")]
+    Dial {
+        /// The API server.
+        server: String,
+        /// What the operating system, the resolver or the proxy said.
+        reason: String,
+    },
+    /// The server is not believed, or does not believe us: its certificate or ours, or no common version of TLS.
+    #[error("{server}: no TLS connection: {reason}")]
+    Handshake {
+        /// The API server.
+        server: String,
+        /// What is wrong and what to do.
+        reason: String,
+    },
+    /// The program has no cryptography for TLS.
+    #[error(
+        "no cryptography for TLS: turn on mcrt's feature `ring` or `aws-lc-rs`, or install a provider of rustls"
+    )]
+    NoCrypto,
+    /// A field of the user that is to be impersonated cannot be sent.
+    #[error("impersonation: `{field}` has characters that no header can carry")]
+    Impersonation {
+        /// The field, as kubeconfigs name it.
+        field: &'static str,
+    },
     /// The token file could not be read, or holds no token.
     #[error("token file {}: {reason}", .path.display())]
     TokenFile {
         /// The file.
         path: PathBuf,
         /// What the operating system said, or what the file lacks.
+        reason: String,
+    },
+    /// A credential program gave nothing. What it printed is left out: it may be secret.
+    #[error("context `{context}`: credential program {command}: {reason}")]
+    Plugin {
+        /// The context whose user it is.
+        context: String,
+        /// The program, without its arguments.
+        command: String,
+        /// What it did wrong, and what to do.
         reason: String,
     },
     /// The client certificate or its key cannot be used.
@@ -154,19 +201,65 @@ pub enum ConnectError {
     Unreachable(#[source] Box<kube::Error>),
 }
 
+/// What did not come in time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Deadline {
+    /// A connection: name resolution, the proxy, TCP and TLS together.
+    Connect,
+    /// A turn within the cluster's request budget.
+    Budget,
+    /// The headers of the answer.
+    FirstByte,
+    /// More of the answer.
+    Idle,
+    /// The end of the answer.
+    Whole,
+}
+
+impl fmt::Display for Deadline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Connect => "no connection (connect deadline)",
+            Self::Budget => "no turn within the request budget",
+            Self::FirstByte => "no answer (first-byte deadline)",
+            Self::Idle => "nothing more of the answer (idle deadline)",
+            Self::Whole => "no end of the answer (whole-body deadline)",
+        })
+    }
+}
+
 impl ConnectError {
     /// Whether the way to the API server is to blame: not a setting or a credential, and not an end that was wanted.
     /// It decides over the breaker, and over whether a cluster counts as unreachable or as unauthorized.
     pub(crate) fn is_of_transport(&self) -> bool {
         match self {
-            Self::NoResponse { .. } | Self::Gateway { .. } | Self::Unreachable(_) => true,
+            // A turn within our own budget is for us to give.
+            Self::Overdue { deadline, .. } => *deadline != Deadline::Budget,
+            Self::NoResponse { .. }
+            | Self::Gateway { .. }
+            | Self::Dial { .. }
+            | Self::Handshake { .. }
+            | Self::Unreachable(_) => true,
             Self::Tls { .. }
             | Self::NoRuntime
+            | Self::NoCrypto
+            | Self::Impersonation { .. }
             | Self::TokenFile { .. }
+            | Self::Plugin { .. }
             | Self::ClientCertificate { .. }
             | Self::BreakerOpen { .. }
             | Self::Ended => false,
         }
+    }
+
+    /// Whether it is about credentials that this side does not have, so that no request was sent: nothing is known of
+    /// the server.
+    pub fn is_about_credentials(&self) -> bool {
+        matches!(
+            self,
+            Self::TokenFile { .. } | Self::Plugin { .. } | Self::ClientCertificate { .. }
+        )
     }
 
     /// The error of this module that is the cause of another, such as a `kube::Error`.

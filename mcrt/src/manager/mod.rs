@@ -78,6 +78,12 @@ impl ManagerBuilder {
         self
     }
 
+    #[cfg(feature = "sim")]
+    pub(crate) fn health_checks(mut self, checks: impl IntoIterator<Item = HealthCheck>) -> Self {
+        self.checks.extend(checks);
+        self
+    }
+
     /// How clusters are treated.
     #[must_use]
     pub fn fleet_settings(mut self, settings: FleetSettings) -> Self {

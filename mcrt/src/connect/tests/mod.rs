@@ -1,6 +1,9 @@
 //! Tests of the room as a whole: servers that misbehave, kubeconfigs that do.
 mod breaker;
+mod environment;
 mod fingerprint;
+mod http2;
+mod http2_server;
 mod life;
 mod mutation;
 mod probe;
@@ -14,7 +17,7 @@ use kube::config::Kubeconfig;
 use std::time::Duration;
 
 /// Never waited for in full: a condition that takes this long has failed.
-const SOON: Duration = Duration::from_secs(5);
+pub(super) const SOON: Duration = Duration::from_secs(5);
 
 pub(super) fn kubeconfig(yaml: &str) -> Kubeconfig {
     super::kubeconfig::parse(yaml, None).unwrap()
@@ -45,6 +48,7 @@ fn limits(connect: u64, first_byte: u64) -> TransportSettings {
         limits: Limits {
             connect: Duration::from_millis(connect),
             first_byte: Duration::from_millis(first_byte),
+            ..Limits::default()
         },
         ..TransportSettings::default()
     }

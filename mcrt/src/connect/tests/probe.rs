@@ -70,5 +70,5 @@ async fn a_closed_port_is_unreachable() {
     let address = listener.local_addr().unwrap();
     drop(listener);
     let error = probed_at(&address.to_string(), 5000).await.unwrap_err();
-    assert!(matches!(error, ConnectError::Unreachable(_)), "{error}");
+    assert!(matches!(error, ConnectError::Dial { .. }), "{error}");
 }

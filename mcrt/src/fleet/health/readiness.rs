@@ -24,6 +24,12 @@ pub(crate) struct Required {
     pub(crate) namespaces: Vec<String>,
 }
 
+impl Required {
+    fn is_watched_by(&self, scope: &WatchScope) -> bool {
+        scope.resource == self.resource && scope.namespaces == self.namespaces
+    }
+}
+
 impl Watchdog<'_> {
     pub(super) async fn readiness(&self) {
         let settings = &self.settings.readiness;
@@ -112,11 +118,7 @@ impl<'a> Look<'a> {
         }
         let mut watches = self.cluster.watches();
         watches.retain(|(_, state)| *state == WatchState::Synced);
-        let shows = |one: &Required| {
-            let same =
-                |scope: &WatchScope| scope.resource == one.resource && scope.namespaces == one.namespaces;
-            watches.iter().any(|(scope, _)| same(scope))
-        };
+        let shows = |one: &Required| watches.iter().any(|(scope, _)| one.is_watched_by(scope));
         required.iter().filter(|one| !shows(one)).cloned().collect()
     }
 
@@ -185,6 +187,7 @@ impl<'a> Look<'a> {
     ) -> Result<(), ConnectError> {
         let mut left = REVIEWS;
         for one in required {
+            let before = missing.len();
             for namespace in places(one) {
                 for verb in ["list", "watch"] {
                     let question = Question::Verb(one.resource.clone(), namespace.clone(), verb);
@@ -199,8 +202,19 @@ impl<'a> Look<'a> {
                     }
                 }
             }
+            // Whatever the server says of what we may: this it does not let us.
+            if missing.len() == before && self.is_refused(one) {
+                missing.push(format!("the watch of {} is refused", full_name(&one.resource)));
+            }
         }
         Ok(())
+    }
+
+    fn is_refused(&self, one: &Required) -> bool {
+        let watches = self.cluster.watches();
+        watches
+            .iter()
+            .any(|(scope, state)| one.is_watched_by(scope) && *state == WatchState::Forbidden)
     }
 
     /// Whether we may; also if the server does not tell.
