@@ -23,7 +23,7 @@ use mcrt::{
     Action, Cluster, Context, Controller, ControllerBuilder, FleetSettings, HandWired, Manager,
     ManagerHandle, Reconciler, Watch, WatchState, provider::ClusterSpec, providers::Clusters,
 };
-use mcrt_sim::{Server, Verdict};
+use mcrt_sim::{Fault, Server, Verdict};
 use mcrt_tests::{
     Running,
     control_plane::{ControlPlane, Options, assets, start_many},
@@ -419,6 +419,28 @@ async fn a_reconciled_kind_that_appears_is_listed_whole_before_anything_of_it_ru
                 .await;
         })
         .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_transport_does_not_multiply_the_lists_of_a_watch() {
+    for verdict in [
+        Verdict::Reset,
+        Verdict::fail(503),
+        Fault::status(503).retry_after(Duration::from_secs(1)).into(),
+        Fault::status(429).retry_after(Duration::from_secs(1)).into(),
+        Verdict::Hang,
+    ] {
+        let (sims, server) = with_widgets_that(verdict.clone()).await;
+        sims.manager()
+            .controller(of_widgets(&Seen::nothing()))
+            .run(async |_| {
+                let before = server.counters().kind("widgets").lists;
+                tokio::time::sleep(Duration::from_mins(5)).await;
+                let lists = server.counters().kind("widgets").lists - before;
+                assert!((1..=12).contains(&lists), "{lists} lists: {verdict:?}");
+            })
+            .await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

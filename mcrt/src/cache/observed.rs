@@ -1,6 +1,7 @@
 //! The client of one watch: takes the pulse where bytes arrive, as kube's watcher keeps bookmarks and renewals to
 //! itself, and lets go of what an outage broke.
 use super::pulse::{Pulse, SILENCE};
+use crate::connect::Once;
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use http::{Request, Response, StatusCode, header::RETRY_AFTER};
@@ -69,9 +70,10 @@ impl Service<Request<Body>> for Observed {
 async fn send(
     client: kube::Client,
     pulse: Arc<Pulse>,
-    request: Request<Body>,
+    mut request: Request<Body>,
 ) -> Result<Response<ObservedBody>, BoxError> {
     let begun = pulse.interruptions();
+    request.extensions_mut().insert(Once);
     // kube names the verb of its own requests in an extension.
     let watch = request.extensions().get::<&'static str>() == Some(&"watch");
     if watch {
