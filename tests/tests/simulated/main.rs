@@ -18,5 +18,6 @@ mod outcomes;
 mod panics;
 mod providers;
 mod requests;
+mod rotation;
 mod watches;
 mod writes;
