@@ -159,7 +159,10 @@ async fn create_token(plane: &ControlPlane, name: &str) -> Outcome<String> {
     let answer = accounts
         .create_token_request(ACCOUNT, &PostParams::default(), &request)
         .await?;
-    answer.status.and_then(|status| status.token).ok_or_else(|| "no token".into())
+    answer
+        .status
+        .and_then(|status| status.token)
+        .ok_or_else(|| "no token".into())
 }
 
 /// What tells the token that requests of a cluster show from others.
