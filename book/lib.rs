@@ -17,6 +17,7 @@ pages! {
     builder: "src/builder.md"
     providers: "src/providers.md"
     credentials: "src/credentials.md"
+    trusting_kubeconfigs: "src/trusting-kubeconfigs.md"
     testing: "src/testing.md"
     simulator: "src/simulator.md"
     architecture: "src/architecture.md"

@@ -21,7 +21,7 @@ use kube::{
     core::PartialObjectMeta,
 };
 use mcrt::{
-    Action, ClusterName, Context, ControllerBuilder, HandWired, Manager, Reconciler, Watch,
+    Action, Context, ControllerBuilder, HandWired, Manager, Reconciler, Watch,
     multicluster_controller,
     providers::{Clusters, File},
     reconciler,
