@@ -19,6 +19,6 @@ RUSTFLAGS="${flags[*]}" cargo build --release --bin "$target" --target "$host"
 
 mkdir -p "corpus/$target" "artifacts/$target"
 built=${CARGO_TARGET_DIR:-target}/$host/release/$target
-options=(-max_total_time="$seconds" -timeout=30 -rss_limit_mb=2048 -max_len=8192 "-artifact_prefix=artifacts/$target/")
+options=(-max_total_time="$seconds" -timeout=30 -rss_limit_mb=2048 -max_len=8192 -len_control=10 "-artifact_prefix=artifacts/$target/")
 [[ ! -e $target.dict ]] || options+=("-dict=$target.dict")
 "$built" "${options[@]}" "corpus/$target" "seeds/$target"
