@@ -18,6 +18,7 @@ pages! {
     providers: "src/providers.md"
     credentials: "src/credentials.md"
     trusting_kubeconfigs: "src/trusting-kubeconfigs.md"
+    when_a_cluster_is_down: "src/when-a-cluster-is-down.md"
     testing: "src/testing.md"
     simulator: "src/simulator.md"
     architecture: "src/architecture.md"
