@@ -18,6 +18,7 @@ pages! {
     providers: "src/providers.md"
     testing: "src/testing.md"
     simulator: "src/simulator.md"
+    connections: "src/connections.md"
     architecture: "src/architecture.md"
     wire_format: "src/wire-format.md"
     benchmarks: "src/benchmarks.md"

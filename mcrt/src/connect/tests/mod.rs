@@ -1,10 +1,12 @@
 //! Tests of the room as a whole: servers that misbehave, kubeconfigs that do.
+mod bounds;
 mod fingerprint;
 mod http2;
 mod http2_server;
 mod life;
 mod mutation;
 mod probe;
+mod proxy;
 mod server;
 pub(super) mod tls;
 mod transport;
