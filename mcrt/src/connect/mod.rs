@@ -35,12 +35,16 @@ pub use credentials::Plugins;
 pub use error::{ConnectError, Deadline, Rejected};
 pub use life::Life;
 pub use policy::Policy;
-pub use probe::{ServerVersion, probe};
+pub(crate) use probe::ask;
+pub use probe::{Answered, probe};
 pub use service::ServiceAccess;
 pub use settings::{
     BreakerSettings, CredentialSettings, Http2Settings, Limits, RequestBudget, RetrySettings,
     TransportSettings,
 };
+
+#[cfg(feature = "fuzzing")]
+pub(crate) use vetting::vetting_holds;
 
 #[cfg(feature = "file")]
 pub(crate) use kubeconfig::{default_paths, merge, parse, read_text};
