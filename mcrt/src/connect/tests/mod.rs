@@ -6,6 +6,7 @@ mod http2;
 mod http2_server;
 mod life;
 mod mutation;
+mod opt_ins;
 mod probe;
 mod server;
 pub(super) mod tls;
