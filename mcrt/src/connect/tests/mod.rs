@@ -7,6 +7,7 @@ mod http2;
 mod http2_server;
 mod life;
 mod mutation;
+mod opt_ins;
 mod probe;
 mod proxy;
 mod server;
