@@ -10,6 +10,7 @@ mod event;
 mod health;
 mod participant;
 mod registry;
+mod settled;
 mod supervisor;
 
 pub use cluster::Cluster;

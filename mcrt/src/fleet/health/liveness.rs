@@ -29,7 +29,9 @@ impl Watchdog<'_> {
         sleep_until(due).await;
         let began = Instant::now();
         let deadline = self.settings.liveness.deadline;
-        (began, connect::probe(&self.cluster.client(), deadline).await)
+        let client = self.cluster.client();
+        // Boxed, since it is seldom under way: an idle cluster does not hold its memory.
+        (began, Box::pin(connect::probe(&client, deadline)).await)
     }
 
     /// Takes note of an outage that the breaker has found by itself.

@@ -36,7 +36,9 @@ impl Watchdog<'_> {
         let mut look = Look::new(self.cluster, settings);
         loop {
             self.takes_requests().await;
-            let outcome = timeout(settings.deadline, look.look(&self.required())).await;
+            // Boxed, since it is seldom under way: an idle cluster does not hold its memory.
+            let required = self.required();
+            let outcome = timeout(settings.deadline, Box::pin(look.look(&required))).await;
             match outcome {
                 Ok(Ok(missing)) => self.found(&missing),
                 // Liveness has its own word on that.
