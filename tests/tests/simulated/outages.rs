@@ -175,10 +175,10 @@ async fn what_backs_off_is_tried_when_the_cluster_is_back_and_not_at_its_time() 
     let seen: Recorder = Recorder::default().doing(move |_| {
         let fails = asked.load(Ordering::SeqCst);
         async move {
-            match fails {
-                true => Err(mcrt::Error::retry_after("not now", Duration::from_hours(1))),
-                false => Ok(Action::requeue(Duration::from_hours(2))),
+            if fails {
+                return Err(mcrt::Error::retry_after("not now", Duration::from_hours(1)));
             }
+            Ok(Action::requeue(Duration::from_hours(2)))
         }
     });
     sims.manager()

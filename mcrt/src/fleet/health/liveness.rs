@@ -1,5 +1,8 @@
 //! The loop that asks a cluster whether it answers.
-use super::{Watchdog, condition::Pace};
+use super::{
+    Watchdog,
+    condition::{Condition, Pace},
+};
 use crate::{
     connect::{self, Answered, ConnectError},
     jitter::around,
@@ -39,7 +42,7 @@ impl Watchdog<'_> {
         if !self.breaker().is_tripped() {
             return false;
         }
-        let outage = self.observe(|condition, now| condition.lost_contact(now));
+        let outage = self.observe(Condition::lost_contact);
         if outage {
             tracing::warn!(
                 cluster = %self.cluster,

@@ -39,14 +39,14 @@ impl Watchdog<'_> {
             // Boxed, since it is seldom under way: an idle cluster does not hold its memory.
             let required = self.required();
             let outcome = timeout(settings.deadline, Box::pin(look.look(&required))).await;
+            // Where the cluster does not answer, liveness has its own word on that.
             match outcome {
                 Ok(Ok(missing)) => self.found(&missing),
-                // Liveness has its own word on that.
                 Ok(Err(error)) => {
-                    tracing::debug!(cluster = %self.cluster, %error, "cannot look for what is required")
+                    tracing::debug!(cluster = %self.cluster, %error, "cannot look for what is required");
                 }
                 Err(_) => {
-                    tracing::debug!(cluster = %self.cluster, "looking for what is required takes too long")
+                    tracing::debug!(cluster = %self.cluster, "looking for what is required takes too long");
                 }
             }
             sleep(around(settings.interval)).await;
