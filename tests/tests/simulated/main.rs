@@ -20,5 +20,6 @@ mod outcomes;
 mod panics;
 mod providers;
 mod requests;
+mod rotation;
 mod watches;
 mod writes;
