@@ -11,6 +11,7 @@ mod health;
 mod participant;
 mod registry;
 mod settled;
+mod standing;
 mod supervisor;
 
 pub use cluster::Cluster;

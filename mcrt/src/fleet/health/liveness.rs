@@ -2,11 +2,9 @@
 use super::{
     Watchdog,
     condition::{Condition, Pace},
+    shaken,
 };
-use crate::{
-    connect::{self, Answered, ConnectError},
-    jitter::around,
-};
+use crate::connect::{self, Answered, ConnectError};
 use tokio::time::{Instant, sleep_until};
 
 impl Watchdog<'_> {
@@ -71,8 +69,8 @@ impl Watchdog<'_> {
             Err(error) => self.note_failure(&error),
         };
         let due = match pace {
-            Pace::FromStart(interval) => began + around(interval),
-            Pace::FromEnd(interval) => Instant::now() + around(interval),
+            Pace::FromStart(interval) => began + shaken(interval),
+            Pace::FromEnd(interval) => Instant::now() + shaken(interval),
         };
         due.max(Instant::now())
     }
