@@ -33,6 +33,7 @@ pub struct Proxy {
     address: SocketAddr,
     way: watch::Sender<Way>,
     open: Arc<AtomicUsize>,
+    accepted: Arc<AtomicUsize>,
     accepting: JoinHandle<()>,
 }
 
@@ -52,11 +53,13 @@ impl Proxy {
         let address = listener.local_addr()?;
         let (way, seen) = watch::channel(way);
         let open = Arc::new(AtomicUsize::new(0));
-        let accepting = tokio::spawn(accept(listener, seen, open.clone()));
+        let accepted = Arc::new(AtomicUsize::new(0));
+        let accepting = tokio::spawn(accept(listener, seen, open.clone(), accepted.clone()));
         Ok(Self {
             address,
             way,
             open,
+            accepted,
             accepting,
         })
     }
@@ -69,6 +72,11 @@ impl Proxy {
     /// Connections that the other side holds open now.
     pub fn open(&self) -> usize {
         self.open.load(SeqCst)
+    }
+
+    /// Connections that there have been.
+    pub fn accepted(&self) -> usize {
+        self.accepted.load(SeqCst)
     }
 
     /// Breaks every connection and closes new ones at once.
@@ -93,15 +101,21 @@ impl Drop for Proxy {
     }
 }
 
-async fn accept(listener: TcpListener, way: watch::Receiver<Way>, open: Arc<AtomicUsize>) {
+async fn accept(
+    listener: TcpListener,
+    way: watch::Receiver<Way>,
+    open: Arc<AtomicUsize>,
+    accepted: Arc<AtomicUsize>,
+) {
     // Owned here: aborted with this task.
     let mut connections = JoinSet::new();
     loop {
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
+        let next = tokio::select! {
+            next = listener.accept() => next,
             Some(_) = connections.join_next() => continue,
         };
-        let Ok((client, _)) = accepted else { continue };
+        let Ok((client, _)) = next else { continue };
+        accepted.fetch_add(1, SeqCst);
         connections.spawn(follow(client, way.clone(), Counted::new(&open)));
     }
 }
