@@ -1,16 +1,21 @@
 //! The ways to reach a cluster, and the step from each to a client.
 use super::{
-    breaker::Breaker, connection::Connection, error::ConnectError, guard, life::Life,
-    settings::TransportSettings, transport,
+    breaker::Breaker,
+    connection::Connection,
+    credentials::Material,
+    error::ConnectError,
+    guard,
+    life::Life,
+    service::{ServiceAccess, Slot},
+    settings::TransportSettings,
+    transport,
 };
 use bytes::Bytes;
 use http::{Request, Response};
 use kube::client::Body as KubeBody;
-use parking_lot::Mutex;
 use std::{
     fmt,
     hash::{DefaultHasher, Hash, Hasher},
-    sync::Arc,
 };
 use tower::{BoxError, Service};
 
@@ -29,6 +34,14 @@ pub enum Access {
 pub struct Transport {
     client: Client,
     breaker: Breaker,
+    secret: Secret,
+}
+
+/// What can be replaced behind the client.
+#[derive(Clone)]
+enum Secret {
+    Material(Material),
+    Service(Slot),
 }
 
 impl Transport {
@@ -43,9 +56,16 @@ impl Transport {
     }
 
     /// Goes on with the secret material of an access of the same [identity](Access::identity), behind the same
-    /// client: what is under way ends as it began, what comes next shows the new material.
-    pub fn replace_material(&self, access: &Access) {
-        let _ = access;
+    /// client: what is under way ends as it began, what comes next shows the new material. True if it differs.
+    ///
+    /// Material that cannot be used is an error, and leaves the last good in place.
+    pub fn replace_material(&self, access: &Access) -> Result<bool, ConnectError> {
+        match (&self.secret, access) {
+            (Secret::Material(material), Access::Connection(connection)) => material.replace(connection),
+            (Secret::Service(slot), Access::Service(service)) => Ok(slot.replace(service)),
+            // Of another identity: no way to go on.
+            _ => Ok(false),
+        }
     }
 }
 
@@ -56,6 +76,13 @@ struct Client(kube::Client);
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Client")
+    }
+}
+
+/// Nothing of what is secret.
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret")
     }
 }
 
@@ -71,38 +98,30 @@ impl Access {
         B: http_body::Body<Data = Bytes> + Send + 'static,
         B::Error: Into<BoxError>,
     {
-        // The mutex only makes services shareable that are not `Sync`; it is held for one clone.
-        let service = Mutex::new(service);
-        Self::Service(ServiceAccess {
-            identity: identity.into(),
-            connect: Arc::new(move |settings, breaker, life| {
-                let service = service.lock().clone();
-                guard::client(service, "default".into(), settings, breaker, life)
-            }),
-        })
+        Self::Service(ServiceAccess::new(identity, service))
     }
 
     /// What tells one cluster from another: server, authorities, names, and as what kind of user one comes, without
     /// any secret material. Equal means the same life.
     pub fn identity(&self) -> u64 {
-        self.fingerprint()
+        let mut hasher = DefaultHasher::new();
+        match self {
+            Self::Connection(connection) => (0u8, connection.identity()).hash(&mut hasher),
+            Self::Service(service) => (1u8, &service.identity).hash(&mut hasher),
+        }
+        hasher.finish()
     }
 
     /// What tells this way from another: its [identity](Self::identity) and all of its secret material.
     ///
     /// The contents of certificate and key files count; a token file counts by its path, because it is read again
-    /// while the client lives. The value is stable within one build of the program and is not for storing.
+    /// while the client lives, and so does a credential program by its description. The value is stable within one
+    /// build of the program and is not for storing.
     pub fn fingerprint(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         match self {
-            Self::Connection(connection) => {
-                0u8.hash(&mut hasher);
-                connection.fingerprint(&mut hasher);
-            }
-            Self::Service(service) => {
-                1u8.hash(&mut hasher);
-                service.identity.hash(&mut hasher);
-            }
+            Self::Connection(connection) => (0u8, connection.fingerprint()).hash(&mut hasher),
+            Self::Service(service) => (1u8, &service.identity, service.revision).hash(&mut hasher),
         }
         hasher.finish()
     }
@@ -110,13 +129,22 @@ impl Access {
     /// Builds a client whose tasks belong to `life`. Dials nothing, runs no program.
     pub fn connect(&self, settings: &TransportSettings, life: &Life) -> Result<Transport, ConnectError> {
         let breaker = Breaker::new(settings.breaker);
-        let client = match self {
-            Self::Connection(connection) => transport::client(connection, settings, &breaker, life),
-            Self::Service(service) => (service.connect)(settings, &breaker, life),
+        let (client, secret) = match self {
+            Self::Connection(connection) => {
+                let material = Material::new(connection, &settings.credentials, life)?;
+                let client = transport::client(connection, &material, settings, &breaker, life)?;
+                (client, Secret::Material(material))
+            }
+            Self::Service(service) => {
+                let slot = Slot::new(service);
+                let client = guard::client(slot.clone(), "default".into(), settings, &breaker, life)?;
+                (client, Secret::Service(slot))
+            }
         };
         Ok(Transport {
-            client: Client(client?),
+            client: Client(client),
             breaker,
+            secret,
         })
     }
 
@@ -132,21 +160,5 @@ impl Access {
 impl From<Connection> for Access {
     fn from(connection: Connection) -> Self {
         Self::Connection(Box::new(connection))
-    }
-}
-
-/// A cluster reached through a tower service; see [`Access::service`].
-#[derive(Clone)]
-pub struct ServiceAccess {
-    identity: String,
-    connect: Arc<ConnectService>,
-}
-
-type ConnectService =
-    dyn Fn(&TransportSettings, &Breaker, &Life) -> Result<kube::Client, ConnectError> + Send + Sync;
-
-impl fmt::Debug for ServiceAccess {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Service").field(&self.identity).finish()
     }
 }

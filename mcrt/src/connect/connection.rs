@@ -5,7 +5,7 @@ use kube::config::Kubeconfig;
 use secrecy::{ExposeSecret, SecretString};
 use std::{
     fmt,
-    hash::{Hash, Hasher},
+    hash::{DefaultHasher, Hash, Hasher},
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -164,29 +164,43 @@ impl Connection {
         &self.namespace
     }
 
-    /// Feeds everything that tells this connection from another; the context's name does not.
-    pub(super) fn fingerprint(&self, hasher: &mut impl Hasher) {
-        self.server.hash(hasher);
-        self.namespace.hash(hasher);
-        self.tls_server_name.hash(hasher);
-        self.proxy.hash(hasher);
-        self.impersonate.hash(hasher);
+    /// What tells one cluster, and one kind of user, from another. The context's name does not, nor does anything
+    /// secret: of two that are equal one can go on as the other, with other material.
+    pub(super) fn identity(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.server.hash(&mut hasher);
+        self.namespace.hash(&mut hasher);
+        self.tls_server_name.hash(&mut hasher);
+        self.proxy.hash(&mut hasher);
+        self.impersonate.hash(&mut hasher);
         match &self.trust {
-            Trust::System => 0u8.hash(hasher),
-            Trust::Authorities(authorities) => (1u8, authorities).hash(hasher),
-            Trust::File(path, _) => (2u8, path).hash(hasher),
-            Trust::Anyone => 3u8.hash(hasher),
+            Trust::System => 0u8.hash(&mut hasher),
+            Trust::Authorities(authorities) => (1u8, authorities).hash(&mut hasher),
+            Trust::File(path, _) => (2u8, path).hash(&mut hasher),
+            Trust::Anyone => 3u8.hash(&mut hasher),
         }
-        if let Some(identity) = &self.identity {
-            (&identity.certificate, identity.key.expose_secret()).hash(hasher);
-        }
+        self.identity.is_some().hash(&mut hasher);
         match &self.credentials {
-            Credentials::None => 0u8.hash(hasher),
-            Credentials::Token(token) => (1u8, token.expose_secret()).hash(hasher),
-            Credentials::TokenFile(path) => (2u8, path).hash(hasher),
-            Credentials::Basic(user, password) => (3u8, user, password.expose_secret()).hash(hasher),
-            Credentials::Exec(plugin) => (4u8, plugin).hash(hasher),
+            Credentials::None => 0u8.hash(&mut hasher),
+            Credentials::Token(_) => 1u8.hash(&mut hasher),
+            Credentials::TokenFile(path) => (2u8, path).hash(&mut hasher),
+            Credentials::Basic(user, _) => (3u8, user).hash(&mut hasher),
+            Credentials::Exec(plugin) => (4u8, plugin).hash(&mut hasher),
         }
+        hasher.finish()
+    }
+
+    /// Everything that tells this connection from another: its identity and its secret material.
+    pub(super) fn fingerprint(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.identity().hash(&mut hasher);
+        if let Some(identity) = &self.identity {
+            (&identity.certificate, identity.key.expose_secret()).hash(&mut hasher);
+        }
+        if let Credentials::Token(secret) | Credentials::Basic(_, secret) = &self.credentials {
+            secret.expose_secret().hash(&mut hasher);
+        }
+        hasher.finish()
     }
 }
 

@@ -109,6 +109,14 @@ pub enum ConnectError {
         /// What the operating system said, or what the file lacks.
         reason: String,
     },
+    /// The client certificate or its key cannot be used.
+    #[error("context `{context}`: client certificate: {reason}")]
+    ClientCertificate {
+        /// The context that it came from.
+        context: String,
+        /// What is wrong with it, without quoting it.
+        reason: &'static str,
+    },
     /// The breaker is open: the cluster is not reachable, and the request was not sent.
     #[error("the cluster has not been reachable for {} s: requests fail at once until a probe succeeds", .since.elapsed().as_secs())]
     BreakerOpen {

@@ -13,26 +13,29 @@ mod access;
 mod authorize;
 mod breaker;
 mod connection;
+mod credentials;
 mod error;
 mod guard;
 mod kubeconfig;
 mod life;
 mod policy;
 mod probe;
+mod service;
 mod settings;
 #[cfg(test)]
 mod tests;
 mod transport;
 mod vet;
 
-pub use access::{Access, ServiceAccess, Transport};
+pub use access::{Access, Transport};
 pub use breaker::{Breaker, Circuit};
 pub use connection::Connection;
 pub use error::{ConnectError, Rejected};
 pub use life::Life;
 pub use policy::Policy;
 pub use probe::{ServerVersion, probe};
-pub use settings::{BreakerSettings, Limits, TransportSettings};
+pub use service::ServiceAccess;
+pub use settings::{BreakerSettings, CredentialSettings, Limits, TransportSettings};
 
 #[cfg(feature = "file")]
 pub(crate) use kubeconfig::{default_paths, merge, parse, read_text};

@@ -9,6 +9,8 @@ pub struct TransportSettings {
     pub limits: Limits,
     /// When a cluster's requests are refused without being sent.
     pub breaker: BreakerSettings,
+    /// How credentials are kept fresh.
+    pub credentials: CredentialSettings,
 }
 
 /// Deadlines of a transport.
@@ -39,5 +41,22 @@ pub struct BreakerSettings {
 impl Default for BreakerSettings {
     fn default() -> Self {
         Self { failures: 5 }
+    }
+}
+
+/// How credentials are kept fresh.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct CredentialSettings {
+    /// After an answer of 401 a token file is read again, and a credential program run again, at most once in this
+    /// time (30 s), whatever number of requests is refused.
+    pub refused_interval: Duration,
+}
+
+impl Default for CredentialSettings {
+    fn default() -> Self {
+        Self {
+            refused_interval: Duration::from_secs(30),
+        }
     }
 }

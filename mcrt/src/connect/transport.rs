@@ -2,13 +2,13 @@
 use super::{
     authorize::Authorize,
     breaker::Breaker,
-    connection::{Connection, Identity, Trust},
+    connection::{Connection, Trust},
+    credentials::Material,
     error::ConnectError,
     guard,
     life::Life,
     settings::TransportSettings,
 };
-use base64::{Engine as _, engine::general_purpose::STANDARD};
 use hyper_rustls::{FixedServerNameResolver, HttpsConnector, HttpsConnectorBuilder};
 use hyper_timeout::TimeoutConnector;
 use hyper_util::{
@@ -18,10 +18,8 @@ use hyper_util::{
 use kube::{
     Config,
     client::{Body, ConfigExt},
-    config::AuthInfo,
 };
 use rustls::client::Resumption;
-use secrecy::ExposeSecret;
 use std::{sync::Once, time::Duration};
 use tower::ServiceBuilder;
 
@@ -45,6 +43,7 @@ const READ_BUFFER: usize = 32 * 1024;
 /// Without a certificate authority the operating system's are loaded, which takes tens of milliseconds.
 pub(super) fn client(
     connection: &Connection,
+    material: &Material,
     settings: &TransportSettings,
     breaker: &Breaker,
     life: &Life,
@@ -52,7 +51,7 @@ pub(super) fn client(
     install_crypto();
     let config = config(connection);
     // The reason is left out: it can quote key material.
-    let tls = tls(&config).ok_or_else(|| ConnectError::Tls {
+    let tls = tls(&config, material).ok_or_else(|| ConnectError::Tls {
         server: connection.server(),
     })?;
     let mut connector = TimeoutConnector::new(tls);
@@ -65,15 +64,20 @@ pub(super) fn client(
         .build::<_, Body>(connector);
     let service = ServiceBuilder::new()
         .layer(config.base_uri_layer())
-        .layer_fn(|inner| Authorize::new(inner, &connection.credentials))
+        .layer_fn(|inner| Authorize::new(inner, material.clone()))
         .service(pool);
     guard::client(service, connection.namespace.clone(), settings, breaker, life)
 }
 
 /// As kube's own, except for the memory of sessions: a client has one server, and room for 256 is 14 KiB each.
-fn tls(config: &Config) -> Option<HttpsConnector<HttpConnector>> {
+fn tls(config: &Config, material: &Material) -> Option<HttpsConnector<HttpConnector>> {
     let mut tls = config.rustls_client_config().ok()?;
-    tls.resumption = Resumption::in_memory_sessions(SESSIONS);
+    tls.resumption = if material.shows_certificates() {
+        Resumption::disabled()
+    } else {
+        Resumption::in_memory_sessions(SESSIONS)
+    };
+    tls.client_auth_cert_resolver = material.resolver();
     let mut builder = HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http();
     if let Some(name) = &config.tls_server_name {
         let name = name.clone().try_into().ok()?;
@@ -113,22 +117,11 @@ fn config(connection: &Connection) -> Config {
         // Spares loading the operating system's authorities, which nothing would ask.
         config.root_cert = Some(Vec::new());
     }
-    if let Some(identity) = &connection.identity {
-        config.auth_info = auth_info(identity);
-    }
     config
 }
 
-fn auth_info(identity: &Identity) -> AuthInfo {
-    AuthInfo {
-        client_certificate_data: Some(STANDARD.encode(&identity.certificate)),
-        client_key_data: Some(STANDARD.encode(identity.key.expose_secret()).into()),
-        ..AuthInfo::default()
-    }
-}
-
 /// rustls refuses to choose when a program has two providers linked in.
-fn install_crypto() {
+pub(super) fn install_crypto() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         // Fails if the program has installed one: then that is the one.

@@ -176,7 +176,13 @@ impl Fleet {
             return false;
         };
         let cluster = member.cluster.clone();
-        cluster.transport().replace_material(&spec.access);
+        match cluster.transport().replace_material(&spec.access) {
+            Ok(true) => tracing::info!(%cluster, "goes on with other credentials"),
+            Ok(false) => {}
+            Err(error) => {
+                tracing::warn!(%cluster, %error, "keeps its credentials: the new ones cannot be used");
+            }
+        }
         // Told under the lock, so that listeners hear of changes in their order.
         if cluster.set_properties(spec.properties.clone()) {
             state.listeners.tell(&FleetEvent::Properties(cluster));

@@ -4,7 +4,7 @@ mod life;
 mod mutation;
 mod probe;
 mod server;
-mod tls;
+pub(super) mod tls;
 mod transport;
 mod vetting;
 
@@ -15,12 +15,12 @@ use std::time::Duration;
 /// Never waited for in full: a condition that takes this long has failed.
 const SOON: Duration = Duration::from_secs(5);
 
-fn kubeconfig(yaml: &str) -> Kubeconfig {
+pub(super) fn kubeconfig(yaml: &str) -> Kubeconfig {
     super::kubeconfig::parse(yaml, None).unwrap()
 }
 
 /// A context `c` with this server and these lines in its cluster and user.
-fn yaml(server: &str, cluster: &[&str], user: &[&str]) -> String {
+pub(super) fn yaml(server: &str, cluster: &[&str], user: &[&str]) -> String {
     let lines = |lines: &[&str]| -> String { lines.iter().flat_map(|line| ["\n    ", line]).collect() };
     format!(
         "apiVersion: v1\nkind: Config\n\

@@ -19,21 +19,21 @@ use tokio::{
 use tokio_rustls::TlsAcceptor;
 
 /// An authority, and what it signs.
-pub(super) struct Authority(CertifiedIssuer<'static, KeyPair>);
+pub(in crate::connect) struct Authority(CertifiedIssuer<'static, KeyPair>);
 
 impl Authority {
-    pub(super) fn new() -> Self {
+    pub(in crate::connect) fn new() -> Self {
         let mut params = CertificateParams::new(Vec::<String>::new()).unwrap();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         Self(CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap())
     }
 
-    pub(super) fn pem(&self) -> String {
+    pub(in crate::connect) fn pem(&self) -> String {
         self.0.pem()
     }
 
     /// Certificate and key.
-    pub(super) fn sign(&self, name: &str) -> (String, String) {
+    pub(in crate::connect) fn sign(&self, name: &str) -> (String, String) {
         let key = KeyPair::generate().unwrap();
         let params = CertificateParams::new(vec![name.to_owned()]).unwrap();
         (
@@ -43,7 +43,7 @@ impl Authority {
     }
 }
 
-pub(super) fn data(field: &str, pem: &str) -> String {
+pub(in crate::connect) fn data(field: &str, pem: &str) -> String {
     format!("{field}: {}", STANDARD.encode(pem))
 }
 

@@ -7,11 +7,7 @@ use super::{
 };
 use http::{Method, Request, Response};
 use kube::client::Body;
-use std::{
-    convert::Infallible,
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{convert::Infallible, time::Duration};
 use tokio::time::{Instant, timeout};
 
 fn request(method: &Method, path: &str) -> Request<Body> {
@@ -124,40 +120,6 @@ async fn requests_one_after_another_share_a_connection() {
         client.request_text(request).await.unwrap();
     }
     assert_eq!(server.open(), 1);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_token_file_is_trimmed_read_again_each_minute_and_its_last_token_outlives_it() {
-    use super::super::{authorize::Authorize, connection::Credentials};
-    use tower::{Service, ServiceExt};
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("token");
-    std::fs::write(&path, "first\n").unwrap();
-    let seen = Arc::new(Mutex::new(String::new()));
-    let sink = Arc::clone(&seen);
-    let inner = tower::service_fn(move |request: Request<Body>| {
-        let header = request.headers()["authorization"].to_str().unwrap().to_owned();
-        *sink.lock().unwrap() = header;
-        std::future::ready(Ok::<_, Infallible>(()))
-    });
-    let mut service = Authorize::new(inner, &Credentials::TokenFile(path.clone()));
-    let mut token = async |minutes: u64| {
-        tokio::time::advance(Duration::from_mins(minutes)).await;
-        service
-            .ready()
-            .await
-            .unwrap()
-            .call(request(&Method::GET, "/"))
-            .await
-            .unwrap();
-        seen.lock().unwrap().clone()
-    };
-    assert_eq!(token(0).await, "Bearer first");
-    std::fs::write(&path, "second").unwrap();
-    assert_eq!(token(0).await, "Bearer first");
-    assert_eq!(token(2).await, "Bearer second");
-    std::fs::remove_file(&path).unwrap();
-    assert_eq!(token(2).await, "Bearer second");
 }
 
 #[test]
