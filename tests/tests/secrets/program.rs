@@ -69,7 +69,7 @@ async fn program(args: LaunchArgs) {
     }
     shown::kubeconfigs(&site);
     by_hand().await;
-    kit().await;
+    kit();
     // As whoever runs it ends it.
     kill_process(getpid(), Signal::TERM).unwrap();
     launched.await.unwrap().unwrap();
@@ -116,7 +116,7 @@ async fn by_hand() {
 }
 
 /// What the test kit prints.
-async fn kit() {
+fn kit() {
     let fleet = TestFleet::start(["kit"]).try_start().unwrap();
     fleet
         .sim()
@@ -220,7 +220,7 @@ impl Reconciler for Asks {
                 shown::request(error);
             }
         }
-        let stranger = if cx.attempt() % 2 == 0 { "page" } else { "nonsense" };
+        let stranger = if cx.attempt().is_multiple_of(2) { "page" } else { "nonsense" };
         let stranger = strangers
             .iter()
             .find(|cluster| cluster.name().as_str() == stranger);

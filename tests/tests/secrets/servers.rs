@@ -21,7 +21,7 @@ pub(crate) struct Site {
     pub(crate) folder: TempDir,
     pub(crate) key: String,
     pub(crate) servers: BTreeMap<&'static str, Server>,
-    _listeners: Vec<Listener>,
+    listeners: Vec<Listener>,
     authority: Authority,
     urls: BTreeMap<&'static str, String>,
 }
@@ -33,7 +33,7 @@ impl Site {
             folder: tempfile::tempdir().unwrap(),
             key: String::new(),
             servers: BTreeMap::new(),
-            _listeners: Vec::new(),
+            listeners: Vec::new(),
             authority,
             urls: BTreeMap::new(),
         };
@@ -45,7 +45,7 @@ impl Site {
                 .unwrap();
             site.urls.insert(name, listener.url().to_owned());
             site.servers.insert(name, server);
-            site._listeners.push(listener);
+            site.listeners.push(listener);
         }
         site.write();
         site
@@ -158,11 +158,11 @@ fn server(name: &str) -> Server {
             status_subresource: false,
         });
         server
-            .create(object("keys", json!({ "immutable": UNDECODABLE.1 })))
+            .create(object("keys", &json!({ "immutable": UNDECODABLE.1 })))
             .unwrap();
     } else {
         let data = json!({ "data": { "key": base64(DATA.1.as_bytes()) } });
-        server.create(object("keys", data)).unwrap();
+        server.create(object("keys", &data)).unwrap();
     }
     let config = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "config" } });
     server.create(config).unwrap();
@@ -174,7 +174,7 @@ fn server(name: &str) -> Server {
     server
 }
 
-fn object(name: &str, more: Value) -> Value {
+fn object(name: &str, more: &Value) -> Value {
     let mut object = json!({
         "apiVersion": "v1",
         "kind": "Secret",
@@ -194,7 +194,7 @@ fn object(name: &str, more: Value) -> Value {
 pub(crate) fn open_server(name: &str) -> Server {
     let server = Server::new(name);
     let data = json!({ "data": { "key": base64(DATA.1.as_bytes()) } });
-    server.create(object("keys", data)).unwrap();
+    server.create(object("keys", &data)).unwrap();
     server
 }
 

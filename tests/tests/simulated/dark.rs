@@ -1,11 +1,7 @@
 //! Five clusters of fifty go dark after being healthy: it is noticed, the others work as before, and what waited for
 //! the five runs once when they are back.
 
-use std::{
-    collections::BTreeMap,
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use futures::StreamExt as _;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
@@ -80,7 +76,9 @@ async fn five_of_fifty(darkness: &Darkness) {
     let mut wiring = seen.wiring("dark");
     let all = names[..DARK].to_vec();
     // Work in every dark cluster, whenever the last cluster says so.
-    wiring.watches(Watch::<Secret>::new().labels("poke"), move |_, _, _| every_object(&all));
+    wiring.watches(Watch::<Secret>::new().labels("poke"), move |_, _, _| {
+        every_object(&all)
+    });
     sims.manager()
         .controller(seen.build(wiring))
         .run(async |running| {
@@ -112,12 +110,14 @@ async fn five_of_fifty(darkness: &Darkness) {
             health.until(running, dark, lifted, BACK, "ready").await;
             let parked = DARK * OBJECTS;
             running
-                .within(BACK - lifted.elapsed(), "what waited has run", async || {
-                    match dark_runs(&seen).len() {
+                .within(
+                    BACK - lifted.elapsed(),
+                    "what waited has run",
+                    async || match dark_runs(&seen).len() {
                         runs if runs == parked => Ok(()),
                         runs => Err(format!("{runs} runs of {parked}")),
-                    }
-                })
+                    },
+                )
                 .await;
             running.settled().await;
             sleep(Duration::from_mins(1)).await;
@@ -127,7 +127,9 @@ async fn five_of_fifty(darkness: &Darkness) {
                 let object = "after";
                 sims.server(name).create(config(object)).unwrap();
                 running
-                    .within(Duration::from_secs(1), "it works", async || seen.expect(name, object, 1))
+                    .within(Duration::from_secs(1), "it works", async || {
+                        seen.expect(name, object, 1)
+                    })
                     .await;
             }
         })
@@ -193,7 +195,14 @@ impl Heard {
     }
 
     /// Each of these was told of with this word, in time.
-    async fn until(&self, running: &Running<'_>, members: &[String], since: Instant, limit: Duration, word: &str) {
+    async fn until(
+        &self,
+        running: &Running<'_>,
+        members: &[String],
+        since: Instant,
+        limit: Duration,
+        word: &str,
+    ) {
         running
             .within(limit, word, async || {
                 let told = self.told.lock();

@@ -8,9 +8,6 @@
 mod chaos;
 mod churn;
 mod completeness;
-mod counted;
-mod dark;
-mod deadlines;
 mod fleet_events;
 mod gone;
 mod interleavings;
@@ -20,7 +17,6 @@ mod lifecycle;
 mod outcomes;
 mod panics;
 mod providers;
-mod refusing;
 mod requests;
 mod watches;
 mod writes;

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use mcrt::{Health, WatchState};
-use mcrt_sim::{Verdict, Verb};
+use mcrt_sim::{Verb, Verdict};
 use mcrt_tests::{
     logs::Logs,
     simulated::{Recorder, Running, Sims, config, with_data},
@@ -48,7 +48,9 @@ async fn refuses(code: u16) {
                 for member in ["b", "c"] {
                     sims.server(member).create(config(&object)).unwrap();
                     running
-                        .within(SECOND, "the others work", async || seen.expect(member, &object, 1))
+                        .within(SECOND, "the others work", async || {
+                            seen.expect(member, &object, 1)
+                        })
                         .await;
                 }
                 sleep(SECOND).await;
