@@ -1,5 +1,5 @@
 //! A vetted description of how to reach an API server.
-use super::{error::Rejected, kubeconfig, vet};
+use super::{error::Rejected, kubeconfig, policy::Policy, vetting};
 use http::Uri;
 use kube::config::Kubeconfig;
 use secrecy::{ExposeSecret, SecretString};
@@ -88,20 +88,49 @@ pub(super) struct Impersonate {
 }
 
 impl Connection {
-    /// Vets one context of a kubeconfig that its operator wrote: files it names are read, programs are not run.
+    /// Vets a context of a kubeconfig that comes from elsewhere, such as the data of a Secret: YAML or JSON, one document
+    /// of at most 1 MiB. Without a name it is the current context, or the only one.
     ///
-    /// Only these fields are obeyed: `server`, `certificate-authority(-data)`, `tls-server-name`,
-    /// `insecure-skip-tls-verify`, `namespace`, `token`, `tokenFile`, `client-certificate(-data)`,
-    /// `client-key(-data)`, `username` with `password`. Others that would change whom one talks to, or as whom, are
-    /// refused by name; proxies in the environment are ignored. Relative paths are taken from the working directory:
-    /// `Kubeconfig::read_from` makes them absolute. Blocks for the files.
+    /// Under [`Policy::strict`] only inline data are obeyed: `server` (https), `certificate-authority-data`,
+    /// `tls-server-name`, `namespace`, `token`, `client-certificate-data` with `client-key-data`, `username` with
+    /// `password`. Every other field of the context, its cluster and its user is refused, by its path and never by its
+    /// value; so are certificates that have expired. Proxies in the environment are ignored. Reads no file and runs no
+    /// program, unless the policy allows files: then it blocks for them. Paths must be absolute.
+    pub fn from_bytes(
+        kubeconfig: impl AsRef<[u8]>,
+        context: Option<&str>,
+        policy: &Policy,
+    ) -> Result<Self, Rejected> {
+        vetting::bytes(kubeconfig.as_ref(), context, policy)
+    }
+
+    /// Vets one context of a kubeconfig that its operator wrote, by [`Policy::own_files`]: files it names are read,
+    /// programs are not run.
+    ///
+    /// Fields that would run programs, or are not known, are refused by name; proxies in the environment are ignored.
+    /// Relative paths are taken from the working directory: `Kubeconfig::read_from` makes them absolute. Blocks for the
+    /// files.
     pub fn from_kubeconfig(kubeconfig: &Kubeconfig, context: &str) -> Result<Self, Rejected> {
-        vet::context(kubeconfig, context)
+        Self::from_kubeconfig_with(kubeconfig, context, &Policy::own_files())
+    }
+
+    /// As [`from_kubeconfig`](Self::from_kubeconfig), by another policy.
+    pub fn from_kubeconfig_with(
+        kubeconfig: &Kubeconfig,
+        context: &str,
+        policy: &Policy,
+    ) -> Result<Self, Rejected> {
+        vetting::context(kubeconfig, context, policy)
     }
 
     /// Vets a context of `$KUBECONFIG`, a list of files of which the first to say something wins, or else of
-    /// `~/.kube/config`. Without a name it is the current context. Blocks for the files.
+    /// `~/.kube/config`, by [`Policy::own_files`]. Without a name it is the current context. Blocks for the files.
     pub fn from_default_kubeconfig(context: Option<&str>) -> Result<Self, Rejected> {
+        Self::from_default_kubeconfig_with(context, &Policy::own_files())
+    }
+
+    /// As [`from_default_kubeconfig`](Self::from_default_kubeconfig), by another policy.
+    pub fn from_default_kubeconfig_with(context: Option<&str>, policy: &Policy) -> Result<Self, Rejected> {
         let paths = kubeconfig::default_paths();
         if paths.is_empty() {
             return Err(Rejected::File {
@@ -109,19 +138,28 @@ impl Connection {
                 reason: "there is no home directory: set `$KUBECONFIG`".to_owned(),
             });
         }
-        Self::from_files(&paths, context)
+        Self::from_files_with(&paths, context, policy)
     }
 
-    /// Vets a context of a list of files, merged as `kubectl` does; those that do not exist are left out, unless
-    /// none does. Without a name it is the current context. Blocks for the files.
+    /// Vets a context of a list of files, merged as `kubectl` does, by [`Policy::own_files`]; those that do not exist
+    /// are left out, unless none does. Without a name it is the current context. Blocks for the files.
     pub fn from_files(paths: &[impl AsRef<Path>], context: Option<&str>) -> Result<Self, Rejected> {
+        Self::from_files_with(paths, context, &Policy::own_files())
+    }
+
+    /// As [`from_files`](Self::from_files), by another policy.
+    pub fn from_files_with(
+        paths: &[impl AsRef<Path>],
+        context: Option<&str>,
+        policy: &Policy,
+    ) -> Result<Self, Rejected> {
         let merged = kubeconfig::read(paths)?;
         let context = match (context, merged.current_context.as_deref()) {
             (Some(name), _) => name,
             (None, Some(name)) if !name.is_empty() => name,
             (None, _) => return Err(Rejected::NoCurrentContext),
         };
-        vet::context(&merged, context)
+        vetting::context(&merged, context, policy)
     }
 
     /// The cluster that this process runs in, as its service account. Blocks for the mounted files.

@@ -21,6 +21,12 @@ pub enum Rejected {
         /// Line, column and the field near it, as far as they are known.
         place: String,
     },
+    /// The text is not read at all, or not as one kubeconfig.
+    #[error("not a kubeconfig: {reason}")]
+    Unreadable {
+        /// What is wrong with it as a whole.
+        reason: &'static str,
+    },
     /// No context was asked for and the kubeconfig has no `current-context`.
     #[error(
         "the kubeconfig has no current-context: name a context, or set one with `kubectl config use-context`"
@@ -42,15 +48,26 @@ pub enum Rejected {
         /// The name that the context gives.
         name: String,
     },
-    /// A field that is never obeyed, or not yet.
+    /// A field that the operator's [`Policy`](super::Policy) does not let through.
     #[error("context `{context}`: {field}: {reason}")]
-    Unsupported {
+    Forbidden {
         /// The context that was asked for.
         context: String,
         /// Path of the field, such as `users[admin].user.exec`.
         field: String,
-        /// Why, and what to do instead.
+        /// What it would do, what to do instead, and how the operator can allow it.
         reason: &'static str,
+    },
+    /// A field that no policy lets through.
+    #[error("context `{context}`: {field}: {reason}")]
+    Unsupported {
+        /// The context that was asked for.
+        context: String,
+        /// Path of the field, such as `users[admin].user.auth-provider`; of what it stands in, where the field is not
+        /// known.
+        field: String,
+        /// Why, and what to do instead.
+        reason: String,
     },
     /// A field whose value cannot be used.
     #[error("context `{context}`: {field}: {reason}")]

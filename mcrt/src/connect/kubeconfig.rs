@@ -1,6 +1,7 @@
 //! Kubeconfig files: where they are, how they are read and merged, and where they are wrong.
 use super::error::Rejected;
 use kube::config::{Kubeconfig, KubeconfigError};
+use serde_saphyr::Error as YamlError;
 use std::{
     env, fs,
     io::Read,
@@ -49,7 +50,17 @@ const FIELDS: &[&str] = &[
     "command",
     "args",
     "env",
+    "installHint",
+    "interactiveMode",
+    "provideClusterInfo",
 ];
+
+/// Anchors and aliases that a kubeconfig may have: more than people write, too few to unfold to much.
+const ALIASES: usize = 100;
+/// What they may unfold to, in events of the parser: a list, a map and a text are one each.
+const UNFOLDED: usize = 10_000;
+
+const TOO_LARGE: &str = "larger than 1 MiB, which no kubeconfig is";
 
 /// Where `$KUBECONFIG` points, else `~/.kube/config`; empty without a home.
 pub(crate) fn default_paths() -> Vec<PathBuf> {
@@ -108,26 +119,83 @@ pub(crate) fn read_text(path: &Path) -> std::io::Result<String> {
         .take(MAX_KUBECONFIG + 1)
         .read_to_end(&mut bytes)?;
     if bytes.len() as u64 > MAX_KUBECONFIG {
-        return Err(other("larger than 1 MiB, which no kubeconfig is"));
+        return Err(other(TOO_LARGE));
     }
     let text = String::from_utf8(bytes).map_err(|_| other("not UTF-8"))?;
     Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
 }
 
-/// Parses a kubeconfig and makes the paths in it absolute, seen from `dir`.
+/// Parses a kubeconfig and makes the paths in it absolute, seen from `dir`. Several documents are merged.
 pub(crate) fn parse(text: &str, dir: Option<&Path>) -> Result<Kubeconfig, Rejected> {
-    let mut kubeconfig = Kubeconfig::from_yaml(text).map_err(|error| Rejected::Syntax {
-        place: match &error {
-            KubeconfigError::Parse(error) => place(text, error.location()),
-            KubeconfigError::KindMismatch => ": `kind` differs between its documents".into(),
-            KubeconfigError::ApiVersionMismatch => ": `apiVersion` differs between its documents".into(),
-            _ => String::new(),
-        },
-    })?;
+    let documents = documents(text)?.into_iter();
+    let mut kubeconfig = documents
+        .into_iter()
+        .try_fold(Kubeconfig::default(), Kubeconfig::merge)
+        .map_err(|error| Rejected::Unreadable {
+            reason: match error {
+                KubeconfigError::KindMismatch => "`kind` differs between its documents",
+                _ => "`apiVersion` differs between its documents",
+            },
+        })?;
     if let Some(dir) = dir {
         absolute_paths(&mut kubeconfig, dir);
     }
     Ok(kubeconfig)
+}
+
+/// Parses a kubeconfig that comes without a file. It is one document: of several, programs differ in which count.
+pub(super) fn parse_one(bytes: &[u8]) -> Result<Kubeconfig, Rejected> {
+    let unreadable = |reason| Rejected::Unreadable { reason };
+    if bytes.len() as u64 > MAX_KUBECONFIG {
+        return Err(unreadable(TOO_LARGE));
+    }
+    let text = std::str::from_utf8(bytes).map_err(|_| unreadable("not UTF-8"))?;
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let mut documents = documents(text)?;
+    match (documents.pop(), documents.is_empty()) {
+        (Some(only), true) => Ok(only),
+        (Some(_), false) => Err(unreadable("has several documents: keep one")),
+        (None, _) => Err(unreadable("empty")),
+    }
+}
+
+fn documents(text: &str) -> Result<Vec<Kubeconfig>, Rejected> {
+    let options = serde_saphyr::options! {
+        // What is never made cannot be printed: it quotes the file.
+        with_snippet: false,
+        budget: serde_saphyr::budget! {
+            max_aliases: ALIASES,
+            max_anchors: ALIASES,
+            max_recorded_anchor_events: UNFOLDED,
+            max_documents: ALIASES,
+            max_merge_keys: ALIASES,
+        },
+        alias_limits: serde_saphyr::alias_limits! {
+            max_total_replayed_events: UNFOLDED,
+        },
+    };
+    serde_saphyr::from_multiple_with_options(text, options).map_err(|error| {
+        if is_excess(&error) {
+            return Rejected::Unreadable {
+                reason: "it nests too deeply, or has more parts, anchors or aliases than a kubeconfig needs",
+            };
+        }
+        Rejected::Syntax {
+            place: place(text, error.location()),
+        }
+    })
+}
+
+fn is_excess(error: &YamlError) -> bool {
+    match error {
+        YamlError::WithSnippet { error, .. } | YamlError::AliasError { error, .. } => is_excess(error),
+        YamlError::Budget { .. }
+        | YamlError::AliasReplayCounterOverflow { .. }
+        | YamlError::AliasReplayLimitExceeded { .. }
+        | YamlError::AliasExpansionLimitExceeded { .. }
+        | YamlError::AliasReplayStackDepthExceeded { .. } => true,
+        _ => false,
+    }
 }
 
 /// Merges by the rules of `kubectl`: the first to name a thing wins, nothing is mixed.
@@ -191,5 +259,12 @@ fn absolute_paths(kubeconfig: &mut Kubeconfig, dir: &Path) {
         absolute(&mut user.client_certificate);
         absolute(&mut user.client_key);
         absolute(&mut user.token_file);
+        // A command without a separator is looked up in `PATH`.
+        if let Some(exec) = &mut user.exec
+            && let Some(command) = &exec.command
+            && command.contains(std::path::is_separator)
+        {
+            absolute(&mut exec.command);
+        }
     }
 }

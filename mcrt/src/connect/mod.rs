@@ -7,11 +7,12 @@
 //!
 //! Client -> guard (life, first byte) -> base URI -> authorization -> pool -> connect deadline -> TLS -> TCP
 //! ```
-//! A kubeconfig is read by allow-list: fields that would run programs are refused by name. Whatever a client
+//! A kubeconfig is read by allow-list and by the operator's [`Policy`]: what is not obeyed is refused by name. Whatever a client
 //! spawns belongs to the [`Life`] it was made for, so ending that life closes every socket, half-open ones too.
 mod access;
 mod authorize;
 mod breaker;
+mod certificate;
 mod connection;
 mod credentials;
 mod error;
@@ -25,7 +26,7 @@ mod settings;
 #[cfg(test)]
 mod tests;
 mod transport;
-mod vet;
+mod vetting;
 
 pub use access::{Access, Transport};
 pub use breaker::{Breaker, Circuit};

@@ -9,7 +9,7 @@ mod tests;
 mod watch;
 
 use super::{Change, Provider};
-use crate::connect::default_paths;
+use crate::connect::{Policy, default_paths};
 use follow::Follow;
 use futures::{
     StreamExt,
@@ -42,7 +42,8 @@ use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
 /// - A file that is deleted takes its clusters with it, and so does a context that is taken out of its file.
 ///
 /// # Assumptions
-/// The files belong to the operator of the controller: certificates, keys and token files that they name are read.
+/// The files belong to the operator of the controller: they are read by [`Policy::own_files`], so certificates, keys and
+/// token files that they name are read, and programs are not run. [`File::policy`] sets another policy.
 pub struct File {
     sources: Vec<PathBuf>,
     scanner: Arc<Mutex<Scanner>>,
@@ -82,6 +83,20 @@ impl File {
         }
         let sources = paths.iter().map(|path| Source::of(path)).collect();
         Self::with(paths, sources, Timing::default())
+    }
+
+    /// What the files may ask for, [`Policy::own_files`] if nothing is said. A context that asks for more is left out, or
+    /// stays as it was.
+    ///
+    /// ```
+    /// use mcrt::{connect::Policy, provider::providers::File};
+    ///
+    /// let file = File::new(["/etc/clusters"]).policy(Policy::own_files().allow_command("aws"));
+    /// ```
+    #[must_use]
+    pub fn policy(self, policy: Policy) -> Self {
+        self.scanner.lock().policy = policy;
+        self
     }
 
     fn with(paths: Vec<PathBuf>, sources: Vec<Source>, timing: Timing) -> Self {

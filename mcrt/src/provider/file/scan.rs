@@ -6,7 +6,7 @@ use super::{
     sources::{Group, Listing, Source},
 };
 use crate::{
-    connect::{Connection, merge},
+    connect::{Connection, Policy, merge},
     provider::ClusterSpec,
 };
 use kube::config::Kubeconfig;
@@ -20,6 +20,7 @@ use std::{
 pub(super) struct Scanner {
     sources: Vec<Source>,
     timing: Timing,
+    pub(super) policy: Policy,
     contents: BTreeMap<PathBuf, Content>,
     /// The last good description of each context.
     described: BTreeMap<Place, Connection>,
@@ -43,6 +44,7 @@ impl Scanner {
         Self {
             sources,
             timing,
+            policy: Policy::own_files(),
             contents: BTreeMap::new(),
             described: BTreeMap::new(),
         }
@@ -99,7 +101,7 @@ impl Scanner {
                 if found.contains_key(&place) {
                     continue;
                 }
-                let described = Connection::from_kubeconfig(&merged, &place.1);
+                let described = Connection::from_kubeconfig_with(&merged, &place.1, &self.policy);
                 if let Some(connection) = self.usable(&place, described, scan) {
                     found.insert(place, connection);
                 }

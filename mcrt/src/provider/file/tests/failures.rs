@@ -85,7 +85,7 @@ async fn a_context_that_becomes_unusable_keeps_its_last_good_description() {
     assert_eq!(reader.next().await, "+c");
     let said = reader.next().await;
     assert!(
-        said.contains("context `b`: users[b-user].user.exec: not supported yet"),
+        said.contains("context `b`: users[b-user].user.exec: runs a program"),
         "{said}"
     );
     assert!(
