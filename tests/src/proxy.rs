@@ -103,7 +103,9 @@ impl Drop for Proxy {
 async fn accept(listener: TcpListener, mut way: watch::Receiver<Way>, open: Arc<AtomicUsize>) {
     // Owned here: aborted with this task.
     let mut connections = JoinSet::new();
-    let Ok(address) = listener.local_addr() else { return };
+    let Ok(address) = listener.local_addr() else {
+        return;
+    };
     let mut listener = Some(listener);
     loop {
         let accepted = tokio::select! {

@@ -16,7 +16,9 @@ const LIVES: usize = 60;
 
 #[tokio::test]
 async fn a_cluster_that_comes_and_goes_leaves_no_task_and_no_socket() -> Outcome {
-    let Some(planes) = planes().await? else { return Ok(()) };
+    let Some(planes) = planes().await? else {
+        return Ok(());
+    };
     let proxy = Proxy::to(address(&planes.good)).await?;
     let (work, clusters) = (Work::of("mcrt.dev/churn"), Clusters::new());
     let name: ClusterName = "churn".try_into()?;

@@ -27,7 +27,9 @@ const OBJECTS: [&str; 3] = ["dark-first", "dark-second", "dark-third"];
 
 #[tokio::test]
 async fn five_dark_clusters_of_fifty_are_noticed_hurt_nobody_and_return() -> Outcome {
-    let Some(planes) = planes().await? else { return Ok(()) };
+    let Some(planes) = planes().await? else {
+        return Ok(());
+    };
     let site = Site::of(planes).await?;
     let tasks = alive_tasks();
     let work = Work::of("mcrt.dev/dark");
@@ -47,7 +49,9 @@ async fn five_dark_clusters_of_fifty_are_noticed_hurt_nobody_and_return() -> Out
     site.fall(planes);
     work.apply(&planes.good, "dark-during", "first").await?;
     work.until(&site.bright, "dark-during", 1).await;
-    heard.until(&site.dark, fell, NOTICED + SLACK, "unreachable").await;
+    heard
+        .until(&site.dark, fell, NOTICED + SLACK, "unreachable")
+        .await;
     for name in ["dark-ask", "dark-ask-again"] {
         work.ask(&planes.good, name).await?;
     }
@@ -64,7 +68,11 @@ async fn five_dark_clusters_of_fifty_are_noticed_hurt_nobody_and_return() -> Out
     eventually(LIMIT, "what waited has run", async || {
         let ran = site.runs_since(&work, lifted);
         let waited = site.dark.len() * OBJECTS.len();
-        if ran.len() == waited { Ok(()) } else { Err(format!("{ran:?}")) }
+        if ran.len() == waited {
+            Ok(())
+        } else {
+            Err(format!("{ran:?}"))
+        }
     })
     .await;
     for at in site.runs_since(&work, lifted).values().flatten() {

@@ -12,8 +12,8 @@ use kube::{
     api::{ObjectMeta, Patch, PatchParams},
 };
 use mcrt::{
-    Action, ClusterName, Context, ControllerBuilder, HandWired, Manager, ObjectKey, Provider, Reconciler, Request,
-    Watch,
+    Action, ClusterName, Context, ControllerBuilder, HandWired, Manager, ObjectKey, Provider, Reconciler,
+    Request, Watch,
 };
 use mcrt_tests::{Running, control_plane::ControlPlane, eventually};
 use parking_lot::Mutex;
@@ -34,7 +34,9 @@ impl Reconciler for Work {
     type Object = ConfigMap;
     async fn reconcile(&self, _: Arc<ConfigMap>, cx: Context<Self>) -> mcrt::Result<Action> {
         let mut runs = self.runs.lock();
-        runs.entry(cx.request().to_string()).or_default().push(Instant::now());
+        runs.entry(cx.request().to_string())
+            .or_default()
+            .push(Instant::now());
         Ok(Action::await_change())
     }
 }
@@ -53,7 +55,9 @@ impl Work {
         wiring.for_kind(Watch::new().labels(self.label));
         wiring.watches(Watch::<Secret>::new().labels(self.label), move |_, _, _| {
             let asked = asked.iter().cloned();
-            asked.map(|(cluster, object)| Request::new(cluster, object)).collect::<Vec<_>>()
+            asked
+                .map(|(cluster, object)| Request::new(cluster, object))
+                .collect::<Vec<_>>()
         });
         let manager = Manager::builder()
             .provider(provider)
@@ -71,10 +75,12 @@ impl Work {
     pub(crate) async fn until(&self, clusters: &[String], object: &str, times: usize) {
         let what = format!("{object} is reconciled {times} times");
         eventually(LIMIT, &what, async || {
-            clusters.iter().try_for_each(|cluster| match self.runs(cluster, object).len() {
-                ran if ran >= times => Ok(()),
-                ran => Err(format!("{ran} times in {cluster}")),
-            })
+            clusters
+                .iter()
+                .try_for_each(|cluster| match self.runs(cluster, object).len() {
+                    ran if ran >= times => Ok(()),
+                    ran => Err(format!("{ran} times in {cluster}")),
+                })
         })
         .await;
     }

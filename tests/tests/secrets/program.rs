@@ -220,7 +220,11 @@ impl Reconciler for Asks {
                 shown::request(error);
             }
         }
-        let stranger = if cx.attempt().is_multiple_of(2) { "page" } else { "nonsense" };
+        let stranger = if cx.attempt().is_multiple_of(2) {
+            "page"
+        } else {
+            "nonsense"
+        };
         let stranger = strangers
             .iter()
             .find(|cluster| cluster.name().as_str() == stranger);
