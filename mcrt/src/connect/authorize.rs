@@ -48,8 +48,11 @@ where
         Box::pin(async move {
             let again = copy(&request);
             let (request, shown) = sign(request, &material).await?;
+            let generation = material.generation();
             let answer = inner.call(request).await.map_err(Into::into)?;
-            if answer.status() != StatusCode::UNAUTHORIZED || !material.refused(shown.as_ref()).await {
+            if answer.status() != StatusCode::UNAUTHORIZED
+                || !material.refused(shown.as_ref(), generation).await
+            {
                 return Ok(answer);
             }
             let Some(again) = again else {

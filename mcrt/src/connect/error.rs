@@ -126,6 +126,16 @@ pub enum ConnectError {
         /// What the operating system said, or what the file lacks.
         reason: String,
     },
+    /// A credential program gave nothing. What it printed is left out: it may be secret.
+    #[error("context `{context}`: credential program {command}: {reason}")]
+    Plugin {
+        /// The context whose user it is.
+        context: String,
+        /// The program, without its arguments.
+        command: String,
+        /// What it did wrong, and what to do.
+        reason: String,
+    },
     /// The client certificate or its key cannot be used.
     #[error("context `{context}`: client certificate: {reason}")]
     ClientCertificate {
@@ -149,6 +159,15 @@ pub enum ConnectError {
 }
 
 impl ConnectError {
+    /// Whether it is about credentials that this side does not have, so that no request was sent: nothing is known of
+    /// the server.
+    pub fn is_about_credentials(&self) -> bool {
+        matches!(
+            self,
+            Self::TokenFile { .. } | Self::Plugin { .. } | Self::ClientCertificate { .. }
+        )
+    }
+
     /// The error of this module that is the cause of another, such as a `kube::Error`.
     pub fn within<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a Self> {
         std::iter::successors(Some(error), |error| error.source()).find_map(|error| error.downcast_ref())

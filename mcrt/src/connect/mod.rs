@@ -31,6 +31,7 @@ mod vetting;
 pub use access::{Access, Transport};
 pub use breaker::{Breaker, Circuit};
 pub use connection::Connection;
+pub use credentials::Plugins;
 pub use error::{ConnectError, Rejected};
 pub use life::Life;
 pub use policy::Policy;

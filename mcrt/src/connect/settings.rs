@@ -1,4 +1,5 @@
 //! What every transport goes by.
+use super::credentials::Plugins;
 use std::time::Duration;
 
 /// How the transports of a fleet behave.
@@ -51,12 +52,18 @@ pub struct CredentialSettings {
     /// After an answer of 401 a token file is read again, and a credential program run again, at most once in this
     /// time (30 s), whatever number of requests is refused.
     pub refused_interval: Duration,
+    /// How long a credential program may take (60 s); then it is killed.
+    pub plugin_deadline: Duration,
+    /// The credential programs that are shared, and how many run at once.
+    pub plugins: Plugins,
 }
 
 impl Default for CredentialSettings {
     fn default() -> Self {
         Self {
             refused_interval: Duration::from_secs(30),
+            plugin_deadline: Duration::from_mins(1),
+            plugins: Plugins::default(),
         }
     }
 }

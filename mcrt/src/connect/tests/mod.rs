@@ -13,7 +13,7 @@ use kube::config::Kubeconfig;
 use std::time::Duration;
 
 /// Never waited for in full: a condition that takes this long has failed.
-const SOON: Duration = Duration::from_secs(5);
+pub(super) const SOON: Duration = Duration::from_secs(5);
 
 pub(super) fn kubeconfig(yaml: &str) -> Kubeconfig {
     super::kubeconfig::parse(yaml, None).unwrap()

@@ -27,10 +27,10 @@ async fn header(material: &Material) -> String {
 async fn a_replaced_token_shows_in_the_next_request_and_to_those_that_the_last_one_failed() {
     let material = material(&["token: one"]);
     let one = material.header().await.unwrap();
-    assert!(!material.refused(one.as_ref()).await, "nothing to refresh");
+    assert!(!material.refused(one.as_ref(), 0).await, "nothing to refresh");
     assert!(material.replace(&connection(&["token: two"])).unwrap());
     assert!(!material.replace(&connection(&["token: two"])).unwrap());
-    assert!(material.refused(one.as_ref()).await);
+    assert!(material.refused(one.as_ref(), 0).await);
     assert_eq!(header(&material).await, "Bearer two");
     assert_eq!(material.generation(), 0, "connections stay");
 }
