@@ -42,7 +42,7 @@ fn a_program_that_logs_json_prints_no_secret() {
 }
 
 /// Lines that show that what might have been quoted has happened, and was told.
-const TOLD: [&str; 12] = [
+const TOLD: [&str; 14] = [
     // The log at its finest, of ours and of others.
     "TRACE",
     "hyper",
@@ -54,6 +54,8 @@ const TOLD: [&str; 12] = [
     "does not fit its type",
     "the server answered 502",
     "401",
+    "exited with code 3",
+    "is no ExecCredential",
     // What was printed by hand.
     "debug of Manager: ",
     "debug of Access: ",

@@ -19,8 +19,18 @@ pub(crate) const ANNOTATION: Planted = Planted("an annotation of a Secret", "Zq7
 pub(crate) const UNDECODABLE: Planted = Planted("a Secret that does not decode", "Zq7UndecodableKw3");
 pub(crate) const PAGE: Planted = Planted("the page of a proxy", "Zq7ProxyPageKw3");
 pub(crate) const NONSENSE: Planted = Planted("an answer that is no JSON", "Zq7NonsenseKw3");
+pub(crate) const PROGRAM_TOKEN: Planted = Planted("the token of a program", "Zq7ProgramTokenKw3");
+pub(crate) const PROGRAM_ARGUMENT: Planted = Planted("an argument of a program", "Zq7ProgramArgumentKw3");
+pub(crate) const PROGRAM_ENVIRONMENT: Planted = Planted("the environment of a program", "Zq7ProgramEnvKw3");
+pub(crate) const PROGRAM_ERRORS: Planted = Planted("what a program says on stderr", "Zq7ProgramStderrKw3");
+pub(crate) const PROGRAM_NONSENSE: Planted = Planted("what a program prints", "Zq7ProgramStdoutKw3");
 
-const FIXED: [Planted; 11] = [
+const FIXED: [Planted; 16] = [
+    PROGRAM_TOKEN,
+    PROGRAM_ARGUMENT,
+    PROGRAM_ENVIRONMENT,
+    PROGRAM_ERRORS,
+    PROGRAM_NONSENSE,
     TOKEN,
     REFUSED,
     PASSWORD,

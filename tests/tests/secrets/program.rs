@@ -45,7 +45,7 @@ async fn program(args: LaunchArgs) {
     }
     let done = Done::default();
     let launch = Launch::new(args)
-        .provider(File::new([site.folder.path()]))
+        .provider(File::new([site.folder.path()]).policy(site.policy()))
         .built_controller(watches(&done))
         .built_controller(reads(&done));
     shown::debug("Launch", &launch);
@@ -56,6 +56,7 @@ async fn program(args: LaunchArgs) {
         ("key", "watched"),
         ("undecodable", "read"),
         ("inline", "read"),
+        ("program", "watched"),
     ] {
         done.wait(cluster, what).await;
     }

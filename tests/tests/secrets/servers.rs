@@ -1,18 +1,25 @@
 //! Servers that know the secrets, and kubeconfigs that hold them.
 
-use std::{collections::BTreeMap, convert::Infallible, path::Path};
+use std::{
+    collections::BTreeMap,
+    convert::Infallible,
+    fs::Permissions,
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+};
 
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::Full;
-use mcrt::connect::Access;
+use mcrt::connect::{Access, Policy};
 use mcrt_sim::{Authority, Listen, Listener, ServedKind, Server, User};
 use rcgen::{CertificateParams, KeyPair};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::planted::{
-    ANNOTATION, BROKEN, DATA, NONSENSE, PAGE, PASSWORD, REFUSED, REJECTED, TOKEN, TOKEN_FILE, UNDECODABLE,
+    ANNOTATION, BROKEN, DATA, NONSENSE, PAGE, PASSWORD, PROGRAM_ARGUMENT, PROGRAM_ENVIRONMENT,
+    PROGRAM_ERRORS, PROGRAM_NONSENSE, PROGRAM_TOKEN, REFUSED, REJECTED, TOKEN, TOKEN_FILE, UNDECODABLE,
     base64,
 };
 
@@ -37,7 +44,17 @@ impl Site {
             authority,
             urls: BTreeMap::new(),
         };
-        for name in ["inline", "refused", "basic", "file", "key", "undecodable"] {
+        for name in [
+            "inline",
+            "refused",
+            "basic",
+            "file",
+            "key",
+            "undecodable",
+            "program",
+            "nonsense",
+            "fails",
+        ] {
             let server = server(name);
             let listener = server
                 .listen_with(Listen::new().tls(&site.authority))
@@ -56,7 +73,11 @@ impl Site {
         self.key = key;
         let tokens = self.folder.path().join("token");
         std::fs::write(&tokens, TOKEN_FILE.1).unwrap();
+        let program = |name: &str| json!({ "exec": exec(&self.program(name)) });
         let contexts = [
+            ("program", program("program")),
+            ("nonsense", program("nonsense")),
+            ("fails", program("fails")),
             ("inline", json!({ "token": TOKEN.1 })),
             ("refused", json!({ "token": REFUSED.1 })),
             ("basic", json!({ "username": "somebody", "password": PASSWORD.1 })),
@@ -78,6 +99,41 @@ impl Site {
         self.kubeconfig("address.yaml", &[("address", address, json!({}))]);
         let broken = format!("users:\n- name: u\n  user: {{token: {}\n", BROKEN.1);
         std::fs::write(self.folder.path().join("broken.yaml"), broken).unwrap();
+    }
+
+    /// The one program: under its own name it prints a token, under others what it must not.
+    fn program(&self, name: &str) -> PathBuf {
+        let credential = json!({
+            "apiVersion": "client.authentication.k8s.io/v1",
+            "kind": "ExecCredential",
+            "status": { "token": PROGRAM_TOKEN.1 },
+        });
+        let rest = match name {
+            "program" => format!("echo '{credential}'"),
+            "nonsense" => format!(
+                "echo '{{\"status\": {{\"token\": [\"{}\"]}}}}'",
+                PROGRAM_NONSENSE.1
+            ),
+            _ => format!("echo '{}'\nexit 3", PROGRAM_NONSENSE.1),
+        };
+        let path = self.folder.path().join(format!("program-{name}"));
+        std::fs::write(
+            &path,
+            format!("#!/bin/sh\necho '{}' >&2\n{rest}\n", PROGRAM_ERRORS.1),
+        )
+        .unwrap();
+        std::fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
+        path
+    }
+
+    /// By what this site may be used: its own programs, and those that the refused kubeconfig does not name.
+    pub(crate) fn policy(&self) -> Policy {
+        ["program", "nonsense", "fails"]
+            .iter()
+            .fold(Policy::own_files(), |policy, name| {
+                let path = self.folder.path().join(format!("program-{name}"));
+                policy.allow_command(path.display().to_string())
+            })
     }
 
     fn kubeconfig(&self, file: &str, contexts: &[(&str, String, Value)]) {
@@ -107,12 +163,7 @@ fn write(path: &Path, authority: &Authority, contexts: &[(&str, String, Value)])
 /// Users that are refused, each for another reason.
 fn rejected() -> [(&'static str, Value); 6] {
     let secret = REJECTED.1;
-    let exec = json!({
-        "apiVersion": "client.authentication.k8s.io/v1",
-        "command": "no-such-program",
-        "args": [format!("--password={secret}")],
-        "env": [{ "name": "PASSWORD", "value": secret }],
-    });
+    let exec = exec(Path::new("forbidden"));
     [
         (
             "rejected",
@@ -133,6 +184,18 @@ fn rejected() -> [(&'static str, Value); 6] {
             }),
         ),
     ]
+}
+
+/// A program with secrets in its arguments and environment.
+fn exec(command: &Path) -> Value {
+    json!({
+        "apiVersion": "client.authentication.k8s.io/v1",
+        "command": command,
+        "args": [format!("--password={}", PROGRAM_ARGUMENT.1)],
+        "env": [{ "name": "PASSWORD", "value": PROGRAM_ENVIRONMENT.1 }],
+        "interactiveMode": "Never",
+        "installHint": "install it",
+    })
 }
 
 /// A certificate and its key.
@@ -167,7 +230,7 @@ fn server(name: &str) -> Server {
     let config = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "config" } });
     server.create(config).unwrap();
     if name != "key" {
-        for token in [TOKEN, TOKEN_FILE] {
+        for token in [TOKEN, TOKEN_FILE, PROGRAM_TOKEN] {
             server.add_token(token.1, User::admin("operator"));
         }
     }

@@ -5,7 +5,7 @@ use std::{error::Error, fmt::Debug};
 use kube::config::Kubeconfig;
 use mcrt::{
     FleetEvent, FleetSettings, ManagerHandle, MapContext,
-    connect::{Access, ConnectError, Connection, Life, TransportSettings},
+    connect::{Access, ConnectError, Connection, Life, Policy, TransportSettings},
     provider::{Change, ClusterSpec},
 };
 
@@ -35,7 +35,9 @@ pub(crate) fn kubeconfigs(site: &Site) {
         let path = site.folder.path().join(file);
         let text = std::fs::read_to_string(&path).unwrap();
         match Kubeconfig::from_yaml(&text) {
-            Ok(kubeconfig) => contexts(&kubeconfig),
+            Ok(kubeconfig) => [Policy::strict(), site.policy()]
+                .iter()
+                .for_each(|policy| contexts(&kubeconfig, policy)),
             Err(_) => println!("{file} is no YAML"),
         }
         if let Err(error) = Connection::from_files(&[&path], None) {
@@ -44,9 +46,10 @@ pub(crate) fn kubeconfigs(site: &Site) {
     }
 }
 
-fn contexts(kubeconfig: &Kubeconfig) {
+fn contexts(kubeconfig: &Kubeconfig, policy: &Policy) {
+    debug("Policy", policy);
     for context in &kubeconfig.contexts {
-        match Connection::from_kubeconfig(kubeconfig, &context.name) {
+        match Connection::from_kubeconfig_with(kubeconfig, &context.name, policy) {
             Ok(connection) => self::connection(connection),
             Err(error) => {
                 refused(&error);
