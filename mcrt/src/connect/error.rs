@@ -1,5 +1,5 @@
 //! Why a cluster cannot be described, and why it cannot be reached.
-use std::{path::PathBuf, time::Duration};
+use std::{fmt, path::PathBuf, time::Duration};
 
 /// Why a kubeconfig, or one context of it, cannot be used.
 ///
@@ -118,6 +118,43 @@ pub enum ConnectError {
         /// The deadline.
         within: Duration,
     },
+    /// A request, or its answer, took longer than it may.
+    #[error("{verb}: {deadline}: not within {within:?}")]
+    Overdue {
+        /// kube's name of the call, or the method.
+        verb: &'static str,
+        /// Which deadline has passed.
+        deadline: Deadline,
+        /// How long it gave.
+        within: Duration,
+    },
+    /// No connection to the API server, or to the proxy before it.
+    #[error("{server}: cannot be connected to: {reason}")]
+    Dial {
+        /// The API server.
+        server: String,
+        /// What the operating system, the resolver or the proxy said.
+        reason: String,
+    },
+    /// The server is not believed, or does not believe us: its certificate or ours, or no common version of TLS.
+    #[error("{server}: no TLS connection: {reason}")]
+    Handshake {
+        /// The API server.
+        server: String,
+        /// What is wrong and what to do.
+        reason: String,
+    },
+    /// The program has no cryptography for TLS.
+    #[error(
+        "no cryptography for TLS: turn on mcrt's feature `ring` or `aws-lc-rs`, or install a provider of rustls"
+    )]
+    NoCrypto,
+    /// A field of the user that is to be impersonated cannot be sent.
+    #[error("impersonation: `{field}` has characters that no header can carry")]
+    Impersonation {
+        /// The field, as kubeconfigs name it.
+        field: &'static str,
+    },
     /// The token file could not be read, or holds no token.
     #[error("token file {}: {reason}", .path.display())]
     TokenFile {
@@ -156,6 +193,34 @@ pub enum ConnectError {
     /// The transport failed: name resolution, TCP, TLS or a connection that broke.
     #[error("the API server cannot be reached: {0}")]
     Unreachable(#[source] Box<kube::Error>),
+}
+
+/// What did not come in time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Deadline {
+    /// A connection: name resolution, the proxy, TCP and TLS together.
+    Connect,
+    /// A turn within the cluster's request budget.
+    Budget,
+    /// The headers of the answer.
+    FirstByte,
+    /// More of the answer.
+    Idle,
+    /// The end of the answer.
+    Whole,
+}
+
+impl fmt::Display for Deadline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Connect => "no connection (connect deadline)",
+            Self::Budget => "no turn within the request budget",
+            Self::FirstByte => "no answer (first-byte deadline)",
+            Self::Idle => "nothing more of the answer (idle deadline)",
+            Self::Whole => "no end of the answer (whole-body deadline)",
+        })
+    }
 }
 
 impl ConnectError {

@@ -5,7 +5,7 @@
 //!                                   Access --connect(limits, life)--> kube::Client
 //! tower service ------------------/
 //!
-//! Client -> guard (life, first byte) -> base URI -> authorization -> pool -> connect deadline -> TLS -> TCP
+//! Client -> guard (life) -> breaker -> retries, budget, deadlines -> who we are -> connections -> TLS -> TCP
 //! ```
 //! A kubeconfig is read by allow-list and by the operator's [`Policy`]: what is not obeyed is refused by name. Whatever a client
 //! spawns belongs to the [`Life`] it was made for, so ending that life closes every socket, half-open ones too.
@@ -32,12 +32,15 @@ pub use access::{Access, Transport};
 pub use breaker::{Breaker, Circuit};
 pub use connection::Connection;
 pub use credentials::Plugins;
-pub use error::{ConnectError, Rejected};
+pub use error::{ConnectError, Deadline, Rejected};
 pub use life::Life;
 pub use policy::Policy;
 pub use probe::{ServerVersion, probe};
 pub use service::ServiceAccess;
-pub use settings::{BreakerSettings, CredentialSettings, Limits, TransportSettings};
+pub use settings::{
+    BreakerSettings, CredentialSettings, Http2Settings, Limits, RequestBudget, RetrySettings,
+    TransportSettings,
+};
 
 #[cfg(feature = "file")]
 pub(crate) use kubeconfig::{default_paths, merge, parse, read_text};

@@ -1,5 +1,7 @@
 //! Tests of the room as a whole: servers that misbehave, kubeconfigs that do.
 mod fingerprint;
+mod http2;
+mod http2_server;
 mod life;
 mod mutation;
 mod probe;
@@ -44,6 +46,7 @@ fn limits(connect: u64, first_byte: u64) -> TransportSettings {
         limits: Limits {
             connect: Duration::from_millis(connect),
             first_byte: Duration::from_millis(first_byte),
+            ..Limits::default()
         },
         ..TransportSettings::default()
     }

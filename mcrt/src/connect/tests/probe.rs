@@ -68,5 +68,5 @@ async fn a_closed_port_is_unreachable() {
         .unwrap()
         .client();
     let error = probe(&client, Duration::from_secs(5)).await.unwrap_err();
-    assert!(matches!(error, ConnectError::Unreachable(_)), "{error}");
+    assert!(matches!(error, ConnectError::Dial { .. }), "{error}");
 }

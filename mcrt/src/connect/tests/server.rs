@@ -17,6 +17,7 @@ pub(super) struct Server {
     pub(super) address: String,
     requests: mpsc::UnboundedReceiver<String>,
     open: Arc<AtomicUsize>,
+    made: Arc<AtomicUsize>,
     _accepting: JoinSet<()>,
 }
 
@@ -38,9 +39,12 @@ impl Server {
         let open = Arc::new(AtomicUsize::new(0));
         let mut accepting = JoinSet::new();
         let counter = Arc::clone(&open);
+        let made = Arc::new(AtomicUsize::new(0));
+        let accepted = Arc::clone(&made);
         accepting.spawn(async move {
             let mut serving = JoinSet::new();
             while let Ok((stream, _)) = listener.accept().await {
+                accepted.fetch_add(1, Ordering::SeqCst);
                 counter.fetch_add(1, Ordering::SeqCst);
                 let (sender, answer, counter) = (sender.clone(), answer.clone(), Arc::clone(&counter));
                 serving.spawn(async move {
@@ -53,6 +57,7 @@ impl Server {
             address,
             requests,
             open,
+            made,
             _accepting: accepting,
         }
     }
@@ -63,6 +68,11 @@ impl Server {
             .await
             .expect("a request comes")
             .unwrap()
+    }
+
+    /// How many connections there have been.
+    pub(super) fn made(&self) -> usize {
+        self.made.load(Ordering::SeqCst)
     }
 
     /// How many connections are open.

@@ -118,15 +118,29 @@ async fn authority_client_certificate_and_server_name_are_used() {
             .await
             .is_ok()
     );
-    assert!(unreachable(reach(&server, &[&ca], &user).await), "another name");
+    let refused = |reached, reason: &str| {
+        let Err(ConnectError::Handshake {
+            server: named,
+            reason: said,
+        }) = reached
+        else {
+            panic!("{reached:?}");
+        };
+        assert_eq!(named, format!("{server}/"));
+        assert!(said.contains(reason), "{said}");
+    };
+    refused(
+        reach(&server, &[&ca], &user).await,
+        "is for api.test, not for 127.0.0.1",
+    );
     assert!(
         unreachable(reach(&server, &[&ca, name], &[]).await),
         "no client certificate"
     );
     let other = data("certificate-authority-data", &Authority::new().pem());
-    assert!(
-        unreachable(reach(&server, &[&other, name], &user).await),
-        "another authority"
+    refused(
+        reach(&server, &[&other, name], &user).await,
+        "an unknown authority",
     );
 }
 

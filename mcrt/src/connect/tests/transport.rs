@@ -1,6 +1,6 @@
 //! Deadlines, headers and addresses of the transport.
 use super::{
-    super::{Access, ConnectError, Connection, Life, TransportSettings},
+    super::{Access, ConnectError, Connection, Deadline, Life, TransportSettings},
     SOON, access, kubeconfig, limits,
     server::{Server, response},
     yaml,
@@ -45,7 +45,16 @@ async fn a_server_that_never_answers_fails_at_the_first_byte_deadline_whatever_t
             .await
             .unwrap()
             .unwrap_err();
-        assert!(matches!(ours(error), ConnectError::NoResponse { .. }), "{method}");
+        assert!(
+            matches!(
+                ours(error),
+                ConnectError::Overdue {
+                    deadline: Deadline::FirstByte,
+                    ..
+                }
+            ),
+            "{method}"
+        );
         assert!(began.elapsed() >= Duration::from_millis(200), "{method}");
     }
     timeout(SOON, life.end()).await.unwrap();
@@ -78,7 +87,9 @@ async fn a_service_that_never_answers_fails_after_thirty_seconds_by_default() {
         .client();
     let began = Instant::now();
     let error = client.send(request(&Method::GET, "/version")).await.unwrap_err();
-    assert!(matches!(ours(error), ConnectError::NoResponse { within } if within == Duration::from_secs(30)));
+    assert!(
+        matches!(ours(error), ConnectError::Overdue { verb: "GET", within, .. } if within == Duration::from_secs(30))
+    );
     assert_eq!(began.elapsed().as_secs(), 30);
 }
 

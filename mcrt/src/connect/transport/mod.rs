@@ -1,0 +1,50 @@
+//! The HTTP transport of a connection: what lies between the breaker and the wire.
+//!
+//! ```text
+//! guard, breaker | bounded (retries, budget, deadlines) -> impersonation -> base URI -> authorization -> pool
+//!                                    pool -> dial (one deadline): [proxy] -> TCP -> TLS -> HTTP/2 or HTTP/1.1
+//! ```
+mod bounded;
+mod budget;
+mod call;
+mod crypto;
+mod deadlines;
+mod dial;
+mod impersonate;
+mod pool;
+mod retry;
+mod stream;
+mod tcp;
+mod tls;
+
+use super::{
+    authorize::Authorize, breaker::Breaker, connection::Connection, credentials::Material,
+    error::ConnectError, guard, life::Life, settings::TransportSettings,
+};
+use impersonate::Impersonating;
+use kube::client::middleware::BaseUriLayer;
+use pool::Pool;
+use std::sync::Arc;
+use tower::ServiceBuilder;
+
+pub(super) use bounded::Bounded;
+pub(super) use call::Call;
+pub(super) use crypto::install_crypto;
+
+/// Builds the client of a connection. Dials nothing.
+pub(super) fn client(
+    connection: &Connection,
+    material: &Material,
+    settings: &TransportSettings,
+    breaker: &Breaker,
+    life: &Life,
+) -> Result<kube::Client, ConnectError> {
+    let pool = Pool::new(connection, material, settings, life.ward())?;
+    let headers = Arc::new(impersonate::headers(connection.impersonate.as_ref())?);
+    let service = ServiceBuilder::new()
+        .layer_fn(|inner| Impersonating::new(inner, Arc::clone(&headers)))
+        .layer(BaseUriLayer::new(connection.server.clone()))
+        .layer_fn(|inner| Authorize::new(inner, material.clone()))
+        .service(pool);
+    guard::client(service, connection.namespace.clone(), settings, breaker, life)
+}
