@@ -16,6 +16,7 @@ pages! {
     reference: "src/reference.md"
     builder: "src/builder.md"
     providers: "src/providers.md"
+    trusting_kubeconfigs: "src/trusting-kubeconfigs.md"
     testing: "src/testing.md"
     simulator: "src/simulator.md"
     architecture: "src/architecture.md"

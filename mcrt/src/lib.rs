@@ -37,6 +37,17 @@ mod cli;
 #[cfg(feature = "sim")]
 pub mod testing;
 
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing {
+    //! What fuzz targets call; not for programs.
+
+    /// Asserts what must hold of vetting a text: the first byte stands for a policy.
+    pub fn vetting(data: &[u8]) {
+        crate::connect::vetting_holds(data);
+    }
+}
+
 #[doc(hidden)]
 #[path = "private.rs"]
 pub mod __private;

@@ -1,4 +1,5 @@
 //! The flags; each also comes from the environment.
+use crate::connect::Policy;
 #[cfg(feature = "file")]
 use std::path::PathBuf;
 
@@ -30,6 +31,10 @@ pub struct LaunchArgs {
     #[arg(long, env = "MCRT_FILE", value_name = "PATH", value_delimiter = ':')]
     pub file: Vec<PathBuf>,
 
+    /// Credential programs that kubeconfig files may run: names or absolute paths; repeated, or separated by `,`
+    #[arg(long, env = "MCRT_ALLOW_EXEC", value_name = "COMMAND", value_delimiter = ',')]
+    pub allow_exec: Vec<String>,
+
     /// How log lines look
     #[arg(
         long,
@@ -43,6 +48,15 @@ pub struct LaunchArgs {
     /// Which log lines are written, as `target=level` pairs
     #[arg(long, env = "MCRT_LOG", value_name = "FILTER", default_value = "info")]
     pub log: String,
+}
+
+impl LaunchArgs {
+    /// What kubeconfig files may ask for. They are the operator's own, or the operator would not name them.
+    pub(super) fn policy(&self) -> Policy {
+        self.allow_exec
+            .iter()
+            .fold(Policy::own_files(), Policy::allow_command)
+    }
 }
 
 /// How log lines look.
@@ -59,4 +73,26 @@ pub enum LogFormat {
 pub(super) struct Standalone {
     #[command(flatten)]
     pub(super) launch: LaunchArgs,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[test]
+    fn programs_are_allowed_by_name_one_flag_or_one_list() {
+        for flags in [
+            vec!["--allow-exec", "aws", "--allow-exec", "/opt/tool"],
+            vec!["--allow-exec", "aws,/opt/tool"],
+        ] {
+            let args = Standalone::try_parse_from(std::iter::once("program").chain(flags)).unwrap();
+            let expected = Policy::own_files()
+                .allow_command("aws")
+                .allow_command("/opt/tool");
+            assert_eq!(args.launch.policy(), expected);
+        }
+        let args = Standalone::try_parse_from(["program"]).unwrap();
+        assert_eq!(args.launch.policy(), Policy::own_files());
+    }
 }

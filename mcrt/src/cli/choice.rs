@@ -97,10 +97,6 @@ impl Wish {
     }
 
     #[cfg_attr(
-        not(feature = "file"),
-        allow(unused_variables, reason = "no other provider has arguments")
-    )]
-    #[cfg_attr(
         not(feature = "sim"),
         expect(
             clippy::unused_self,
@@ -110,7 +106,7 @@ impl Wish {
     fn by_name(&mut self, name: &str, why: String, args: &LaunchArgs) -> Result<Chosen, StartError> {
         let provider: Arc<dyn Provider> = match name {
             "none" => Arc::new(providers::None),
-            "single" => Arc::new(single()?),
+            "single" => Arc::new(single(args)?),
             #[cfg(feature = "sim")]
             "sim" => return Ok(self.simulated(why)),
             #[cfg(feature = "file")]
@@ -151,9 +147,9 @@ fn lacking(name: &str) -> StartError {
     }
 }
 
-fn single() -> Result<providers::Single, StartError> {
+fn single(args: &LaunchArgs) -> Result<providers::Single, StartError> {
     let name = ClusterName::new("single").expect("a literal name without control characters");
-    providers::Single::current_context(name).map_err(|error| StartError::Provider {
+    providers::Single::current_context_with(name, &args.policy()).map_err(|error| StartError::Provider {
         name: "single".to_owned(),
         reason: error.to_string(),
     })
@@ -161,7 +157,7 @@ fn single() -> Result<providers::Single, StartError> {
 
 #[cfg(feature = "file")]
 fn file(args: &LaunchArgs) -> providers::File {
-    providers::File::new(args.file.iter())
+    providers::File::new(args.file.iter()).policy(args.policy())
 }
 
 fn listed(names: &[&str]) -> String {

@@ -140,7 +140,7 @@ impl Launch {
         let missing = || StartError::NoHost {
             controller: C::NAME.to_owned(),
         };
-        let access = host::access(self.args.host.as_deref(), simulated)?.ok_or_else(missing)?;
+        let access = host::access(&self.args, simulated)?.ok_or_else(missing)?;
         access
             .connect(&self.settings.transport, &self.host_life)
             .map(|transport| transport.client())
@@ -191,7 +191,7 @@ impl Launch {
             .shared_provider(provider)
             .fleet_settings(self.settings);
         if controllers.iter().any(Controller::uses_host)
-            && let Some(host) = host::access(self.args.host.as_deref(), simulated_host)?
+            && let Some(host) = host::access(&self.args, simulated_host)?
         {
             tracing::info!("host: {}", host.server());
             manager = manager.host(host);

@@ -29,9 +29,10 @@ pub(super) fn expired(der: &[u8], now: SystemTime) -> Option<String> {
 
 fn date(time: SystemTime) -> String {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
-    DateTime::from_unix_duration(since)
-        .map(|time| format!("{}-{:02}-{:02}", time.year(), time.month(), time.day()))
-        .unwrap_or_else(|_| "a day long past".to_owned())
+    match DateTime::from_unix_duration(since) {
+        Ok(time) => format!("{}-{:02}-{:02}", time.year(), time.month(), time.day()),
+        Err(_) => "a day long past".to_owned(),
+    }
 }
 
 #[cfg(test)]

@@ -127,8 +127,7 @@ pub(crate) fn read_text(path: &Path) -> std::io::Result<String> {
 
 /// Parses a kubeconfig and makes the paths in it absolute, seen from `dir`. Several documents are merged.
 pub(crate) fn parse(text: &str, dir: Option<&Path>) -> Result<Kubeconfig, Rejected> {
-    let documents = documents(text)?.into_iter();
-    let mut kubeconfig = documents
+    let mut kubeconfig = documents(text)?
         .into_iter()
         .try_fold(Kubeconfig::default(), Kubeconfig::merge)
         .map_err(|error| Rejected::Unreadable {

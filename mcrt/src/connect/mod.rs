@@ -42,5 +42,8 @@ pub use settings::{
     TransportSettings,
 };
 
+#[cfg(feature = "fuzzing")]
+pub(crate) use vetting::vetting_holds;
+
 #[cfg(feature = "file")]
 pub(crate) use kubeconfig::{default_paths, merge, parse, read_text};

@@ -22,6 +22,10 @@ use std::path::{Component, Path, PathBuf};
 /// println!("{refused}");
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an opt-in of its own, any of them with any"
+)]
 pub struct Policy {
     commands: Vec<String>,
     files: Files,

@@ -2,7 +2,7 @@
 use super::{Change, ClusterSpec, Provider};
 use crate::{
     cluster::ClusterName,
-    connect::{Access, Connection, Rejected},
+    connect::{Access, Connection, Policy, Rejected},
 };
 use futures::{
     StreamExt,
@@ -24,11 +24,18 @@ impl Single {
         }
     }
 
-    /// The cluster of the current context of `$KUBECONFIG` or `~/.kube/config`, as it is now.
+    /// The cluster of the current context of `$KUBECONFIG` or `~/.kube/config`, as it is now, by
+    /// [`Policy::own_files`].
     ///
     /// Blocks for the files.
     pub fn current_context(name: ClusterName) -> Result<Self, Rejected> {
-        Ok(Self::new(name, Connection::from_default_kubeconfig(None)?))
+        Self::current_context_with(name, &Policy::own_files())
+    }
+
+    /// As [`current_context`](Self::current_context), by another policy.
+    pub fn current_context_with(name: ClusterName, policy: &Policy) -> Result<Self, Rejected> {
+        let connection = Connection::from_default_kubeconfig_with(None, policy)?;
+        Ok(Self::new(name, connection))
     }
 }
 

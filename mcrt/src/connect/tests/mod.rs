@@ -1,4 +1,5 @@
 //! Tests of the room as a whole: servers that misbehave, kubeconfigs that do.
+mod environment;
 mod fingerprint;
 mod http2;
 mod http2_server;

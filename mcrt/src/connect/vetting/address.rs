@@ -17,6 +17,18 @@ pub(super) fn server(cluster: &Cluster, at: &At<'_>) -> Result<Uri, Rejected> {
         return Err(at.invalid(field, "missing: give the address of the API server"));
     };
     let uri = address(server, at, field)?;
+    if uri
+        .authority()
+        .is_some_and(|authority| authority.as_str().contains('@'))
+    {
+        return Err(at.invalid(
+            field,
+            "has a user in it: use the fields of `user` for credentials",
+        ));
+    }
+    if uri.query().is_some() {
+        return Err(at.invalid(field, "has a query, which no API server takes"));
+    }
     match uri.scheme_str() {
         Some("https") => {}
         Some("http") => at.allow(at.policy.plain_http, field, PLAIN)?,
@@ -45,15 +57,6 @@ pub(super) fn proxy(cluster: &Cluster, at: &At<'_>) -> Result<Option<Uri>, Rejec
 fn address(text: &str, at: &At<'_>, field: &'static str) -> Result<Uri, Rejected> {
     let uri: Uri = text.parse().map_err(|_| at.invalid(field, NO_ADDRESS))?;
     let authority = uri.authority().ok_or_else(|| at.invalid(field, NO_ADDRESS))?;
-    if authority.as_str().contains('@') {
-        return Err(at.invalid(
-            field,
-            "has a user in it: use the fields of `user` for credentials",
-        ));
-    }
-    if uri.query().is_some() {
-        return Err(at.invalid(field, "has a query, which no API server takes"));
-    }
     let local = is_local(authority).ok_or_else(|| at.invalid(field, NO_ADDRESS))?;
     at.allow(at.policy.local_servers || !local, field, LOCAL)?;
     Ok(uri)
@@ -62,7 +65,8 @@ fn address(text: &str, at: &At<'_>, field: &'static str) -> Result<Uri, Rejected
 /// Whether an address stays on this machine or its link; `None` where it is none.
 fn is_local(authority: &Authority) -> Option<bool> {
     let host = authority.host();
-    let port = authority.as_str().strip_prefix(host)?;
+    let after_user = authority.as_str().rsplit('@').next()?;
+    let port = after_user.strip_prefix(host)?;
     let good_port = port.is_empty() || port.strip_prefix(':')?.parse::<u16>().is_ok_and(|port| port > 0);
     if !good_port {
         return None;
@@ -143,6 +147,8 @@ mod tests {
             ("0x7f000001", None),
             ("0177.0.0.01", None),
             ("a.0x1", None),
+            ("u:p@127.0.0.1", Some(true)),
+            ("127.0.0.1@a.test:1", Some(false)),
             ("a.test:0", None),
             ("a.test:99999", None),
             (".", None),

@@ -88,10 +88,9 @@ fn api_version<'a>(config: &'a ExecConfig, at: &At<'_>) -> Result<&'a str, Rejec
             field,
             "nobody can answer a controller's questions: use Never or IfAvailable",
         )),
-        // Nobody is there, so "if available" is "never".
-        Some(ExecInteractiveMode::Never | ExecInteractiveMode::IfAvailable) => Ok(version),
         None if version == V1 => Err(at.invalid(field, format!("missing, which {V1} requires: say Never"))),
-        None => Ok(version),
+        // Nobody is there, so "if available" is "never".
+        Some(ExecInteractiveMode::Never | ExecInteractiveMode::IfAvailable) | None => Ok(version),
     }
 }
 

@@ -7,6 +7,8 @@ mod choose;
 mod exec;
 mod field;
 mod impersonate;
+#[cfg(any(test, feature = "fuzzing"))]
+mod property;
 mod tls;
 mod user;
 
@@ -16,6 +18,11 @@ use super::{
     kubeconfig,
     policy::Policy,
 };
+#[cfg(test)]
+pub(super) use property::SECRET;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) use property::vetting_holds;
+
 use choose::Chosen;
 use field::{At, unknown};
 use kube::config::{Cluster, Context, Kubeconfig};

@@ -35,11 +35,6 @@ const REFUSED: &[(&[&str], &[&str], &str)] = &[
         "clusters[k].cluster.tls-server-name",
     ),
     (
-        &["proxy-url: http://hunter2-SECRET@proxy:3128"],
-        &[],
-        "clusters[k].cluster.proxy-url",
-    ),
-    (
         &["proxy-url: socks5://hunter2-SECRET"],
         &[],
         "clusters[k].cluster.proxy-url",

@@ -39,7 +39,7 @@ const OPT_INS: &[(OptIn, &str, &[&str], &[&str], &str)] = &[
     (
         Policy::allow_proxies,
         "https://a.test",
-        &["proxy-url: \"http://proxy:3128\""],
+        &["proxy-url: \"http://user:hunter2-SECRET@proxy:3128\""],
         &[],
         "clusters[k].cluster.proxy-url",
     ),

@@ -2,6 +2,7 @@
 mod cut;
 mod failures;
 mod following;
+mod refusals;
 mod sources;
 
 use super::{File, Timing};
