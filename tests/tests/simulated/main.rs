@@ -8,6 +8,9 @@
 mod chaos;
 mod churn;
 mod completeness;
+mod counted;
+mod dark;
+mod deadlines;
 mod fleet_events;
 mod gone;
 mod interleavings;
@@ -17,6 +20,7 @@ mod lifecycle;
 mod outcomes;
 mod panics;
 mod providers;
+mod refusing;
 mod requests;
 mod watches;
 mod writes;
