@@ -17,6 +17,7 @@ pages! {
     builder: "src/builder.md"
     providers: "src/providers.md"
     trusting_kubeconfigs: "src/trusting-kubeconfigs.md"
+    when_a_cluster_is_down: "src/when-a-cluster-is-down.md"
     testing: "src/testing.md"
     simulator: "src/simulator.md"
     architecture: "src/architecture.md"

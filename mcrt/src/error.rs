@@ -65,6 +65,14 @@ impl Error {
         self.class
     }
 
+    /// The error inside and what led to it.
+    pub(crate) fn chain(&self) -> impl Iterator<Item = &(dyn StdError + 'static)> {
+        let first: &(dyn StdError + 'static) = &*self.source;
+        std::iter::successors(Some(first), |error: &&'_ (dyn StdError + 'static)| {
+            StdError::source(*error)
+        })
+    }
+
     /// The error inside, if it is an `E`.
     pub fn downcast_ref<E: StdError + 'static>(&self) -> Option<&E> {
         self.source.downcast_ref()

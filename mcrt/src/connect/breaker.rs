@@ -1,8 +1,9 @@
 //! The breaker before a cluster: while it is open, requests fail at once and probes alone go out.
 use super::{error::ConnectError, settings::BreakerSettings};
 use futures::future::BoxFuture;
-use http::{Request, Response};
+use http::{HeaderMap, Request, Response, StatusCode, header::CONTENT_TYPE};
 use kube::client::Body as KubeBody;
+use parking_lot::Mutex;
 use std::{
     fmt,
     sync::{
@@ -36,13 +37,30 @@ impl Circuit {
 /// The breaker of one cluster: a cheap handle, the same for all who hold it.
 ///
 /// It opens by itself after transport failures in a row, and by the word of whoever probes; only that word closes it.
+///
+/// # What counts as a transport failure
+/// A connection that cannot be made or that breaks before the headers of an answer, a deadline that passes, and
+/// 502, 503 and 504 of something before the API server. Not an answer of the API server, whatever it says; not a
+/// credential that cannot be had; not a request whose caller went away. One answer makes the count begin anew.
+///
+/// # Opening
+/// What waits for an answer when it opens fails too: nobody has to sit out a deadline for a server that is known to
+/// be down. A write may have been done then, as after any broken connection.
 #[derive(Clone)]
 pub struct Breaker(Arc<Inner>);
 
 struct Inner {
     settings: BreakerSettings,
     circuit: watch::Sender<Circuit>,
+    reasons: Mutex<Reasons>,
     failures: AtomicU32,
+}
+
+/// Why it is open, each with when that began.
+#[derive(Default)]
+struct Reasons {
+    unreachable: Option<Instant>,
+    suspended: Option<Instant>,
 }
 
 impl Breaker {
@@ -51,6 +69,7 @@ impl Breaker {
         Self(Arc::new(Inner {
             settings,
             circuit: watch::Sender::new(Circuit::Closed),
+            reasons: Mutex::default(),
             failures: AtomicU32::new(0),
         }))
     }
@@ -65,34 +84,77 @@ impl Breaker {
         self.0.circuit.subscribe()
     }
 
-    /// Refuses every request but probes, from now on.
+    /// Refuses every request but probes, from now on: the cluster is not reachable.
     pub fn open(&self) {
-        self.0.circuit.send_if_modified(|circuit| {
-            let opens = circuit.is_closed();
-            if opens {
-                *circuit = Circuit::Open {
-                    since: Instant::now(),
-                };
-            }
-            opens
+        self.change(|reasons| {
+            reasons.unreachable.get_or_insert_with(Instant::now);
         });
     }
 
-    /// Lets requests out again.
+    /// Lets requests out again, unless the cluster is suspended.
     pub fn close(&self) {
-        self.0.failures.store(0, Relaxed);
-        self.0
-            .circuit
-            .send_if_modified(|circuit| std::mem::replace(circuit, Circuit::Closed) != Circuit::Closed);
+        self.change(|reasons| reasons.unreachable = None);
     }
 
-    fn answered(&self) {
-        self.0.failures.store(0, Relaxed);
+    /// Refuses every request but probes until it is released, whatever the probes find.
+    pub(crate) fn suspend(&self) {
+        self.change(|reasons| {
+            reasons.suspended.get_or_insert_with(Instant::now);
+        });
     }
 
-    fn failed(&self) {
-        if self.0.failures.fetch_add(1, Relaxed) + 1 >= self.0.settings.failures {
-            self.open();
+    /// Lets requests out again, unless the cluster is not reachable.
+    pub(crate) fn release(&self) {
+        self.change(|reasons| reasons.suspended = None);
+    }
+
+    /// Whether the cluster was found unreachable, by whoever probes or by the breaker itself.
+    pub(crate) fn is_tripped(&self) -> bool {
+        self.0.reasons.lock().unreachable.is_some()
+    }
+
+    /// Resolves once it is open.
+    pub(super) fn opened(&self) -> impl Future<Output = Instant> + Send + use<> {
+        let mut changes = self.changes();
+        async move {
+            let opened = changes.wait_for(|circuit| !circuit.is_closed()).await;
+            match opened.map(|circuit| *circuit) {
+                Ok(Circuit::Open { since }) => since,
+                // The breaker is gone, and whoever could open it with it.
+                Ok(Circuit::Closed) | Err(_) => std::future::pending().await,
+            }
+        }
+    }
+
+    /// Under one lock, so that the circuit is always that of the reasons.
+    fn change(&self, change: impl FnOnce(&mut Reasons)) {
+        let mut reasons = self.0.reasons.lock();
+        change(&mut reasons);
+        let since = [reasons.unreachable, reasons.suspended]
+            .into_iter()
+            .flatten()
+            .min();
+        let now = since.map_or(Circuit::Closed, |since| Circuit::Open { since });
+        self.0.circuit.send_if_modified(|circuit| {
+            // Going on for another reason, it has been open all along.
+            let changed = circuit.is_closed() != now.is_closed();
+            if changed {
+                self.0.failures.store(0, Relaxed);
+                *circuit = now;
+            }
+            changed
+        });
+    }
+
+    fn note(&self, fate: Fate) {
+        match fate {
+            Fate::Answered => self.0.failures.store(0, Relaxed),
+            Fate::Failed => {
+                if self.0.failures.fetch_add(1, Relaxed) + 1 >= self.0.settings.failures {
+                    self.open();
+                }
+            }
+            Fate::Unsent => {}
         }
     }
 }
@@ -106,6 +168,44 @@ impl fmt::Debug for Breaker {
 /// Marks a request that passes an open breaker, in its extensions.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Probing;
+
+/// What a request says of the way to the cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    Answered,
+    Failed,
+    /// It was not sent, or ended for a reason of ours.
+    Unsent,
+}
+
+impl Fate {
+    fn of<B>(answer: &Result<Response<B>, BoxError>) -> Self {
+        match answer {
+            Ok(answer) if is_from_gateway(answer.status(), answer.headers()) => Self::Failed,
+            Ok(_) => Self::Answered,
+            Err(error) => match ConnectError::within(&**error) {
+                Some(error) if !error.is_of_transport() => Self::Unsent,
+                _ => Self::Failed,
+            },
+        }
+    }
+}
+
+/// Whether an answer comes from something before the API server, which could not reach it.
+///
+/// Every answer of an API server carries the id of its audit event; those of old ones are told by being JSON or
+/// protobuf, since what a proxy sends of itself is a page or a line of text.
+pub(super) fn is_from_gateway(status: StatusCode, headers: &HeaderMap) -> bool {
+    let unavailable = matches!(status.as_u16(), 502..=504);
+    unavailable && !headers.contains_key("audit-id") && !is_of_kubernetes(headers)
+}
+
+fn is_of_kubernetes(headers: &HeaderMap) -> bool {
+    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    kind.is_some_and(|kind| {
+        kind.starts_with("application/json") || kind.starts_with("application/vnd.kubernetes.protobuf")
+    })
+}
 
 /// The layer that asks the breaker.
 pub(super) struct Gate<S> {
@@ -140,17 +240,17 @@ where
             return Box::pin(async move { answer.await.map_err(Into::into) });
         }
         if let Circuit::Open { since } = self.breaker.circuit() {
-            return Box::pin(std::future::ready(
-                Err(ConnectError::BreakerOpen { since }.into()),
-            ));
+            let refused = Err(ConnectError::BreakerOpen { since }.into());
+            return Box::pin(std::future::ready(refused));
         }
         let (answer, breaker) = (self.inner.call(request), self.breaker.clone());
         Box::pin(async move {
-            let answer = answer.await.map_err(Into::into);
-            match &answer {
-                Ok(_) => breaker.answered(),
-                Err(_) => breaker.failed(),
-            }
+            let answer = tokio::select! {
+                biased;
+                answer = answer => answer.map_err(Into::into),
+                since = breaker.opened() => return Err(ConnectError::BreakerOpen { since }.into()),
+            };
+            breaker.note(Fate::of(&answer));
             answer
         })
     }

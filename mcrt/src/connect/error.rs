@@ -118,6 +118,12 @@ pub enum ConnectError {
         /// The deadline.
         within: Duration,
     },
+    /// Something before the API server answered, and could not reach it.
+    #[error("something before the API server answered {status}: it cannot reach the API server")]
+    Gateway {
+        /// The status of the answer: 502, 503 or 504.
+        status: u16,
+    },
     /// A request, or its answer, took longer than it may.
     #[error("{verb}: {deadline}: not within {within:?}")]
     Overdue {
@@ -181,8 +187,8 @@ pub enum ConnectError {
         /// What is wrong with it, without quoting it.
         reason: &'static str,
     },
-    /// The breaker is open: the cluster is not reachable, and the request was not sent.
-    #[error("the cluster has not been reachable for {} s: requests fail at once until a probe succeeds", .since.elapsed().as_secs())]
+    /// The breaker is open: the cluster is not reachable or suspended, and the request was not sent, or was given up.
+    #[error("the cluster has been unreachable or suspended for {} s: requests fail at once until it is back", .since.elapsed().as_secs())]
     BreakerOpen {
         /// When it opened.
         since: tokio::time::Instant,
@@ -224,6 +230,29 @@ impl fmt::Display for Deadline {
 }
 
 impl ConnectError {
+    /// Whether the way to the API server is to blame: not a setting or a credential, and not an end that was wanted.
+    /// It decides over the breaker, and over whether a cluster counts as unreachable or as unauthorized.
+    pub(crate) fn is_of_transport(&self) -> bool {
+        match self {
+            // A turn within our own budget is for us to give.
+            Self::Overdue { deadline, .. } => *deadline != Deadline::Budget,
+            Self::NoResponse { .. }
+            | Self::Gateway { .. }
+            | Self::Dial { .. }
+            | Self::Handshake { .. }
+            | Self::Unreachable(_) => true,
+            Self::Tls { .. }
+            | Self::NoRuntime
+            | Self::NoCrypto
+            | Self::Impersonation { .. }
+            | Self::TokenFile { .. }
+            | Self::Plugin { .. }
+            | Self::ClientCertificate { .. }
+            | Self::BreakerOpen { .. }
+            | Self::Ended => false,
+        }
+    }
+
     /// Whether it is about credentials that this side does not have, so that no request was sent: nothing is known of
     /// the server.
     pub fn is_about_credentials(&self) -> bool {

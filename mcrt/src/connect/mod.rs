@@ -35,7 +35,8 @@ pub use credentials::Plugins;
 pub use error::{ConnectError, Deadline, Rejected};
 pub use life::Life;
 pub use policy::Policy;
-pub use probe::{ServerVersion, probe};
+pub(crate) use probe::ask;
+pub use probe::{Answered, probe};
 pub use service::ServiceAccess;
 pub use settings::{
     BreakerSettings, CredentialSettings, Http2Settings, Limits, RequestBudget, RetrySettings,

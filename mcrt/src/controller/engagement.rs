@@ -1,6 +1,7 @@
 //! A controller's part of one engaged cluster: its lane, its stores and indexes, its triggers.
 use super::{
     index::{AnyIndex, BoundIndex},
+    lane_gate::LaneGate,
     waiting::Waiting,
 };
 use crate::{
@@ -58,6 +59,7 @@ pub(crate) struct Engagement {
     indexes: Vec<Option<BoundIndex>>,
     subscriptions: Mutex<Vec<Subscription>>,
     gate: Mutex<Option<JoinHandle<()>>>,
+    pub(super) lane_gate: LaneGate,
     recorder: OnceLock<Recorder>,
 }
 
@@ -87,6 +89,7 @@ impl Engagement {
             indexes: bound,
             subscriptions: Mutex::default(),
             gate: Mutex::default(),
+            lane_gate: LaneGate::default(),
             recorder: OnceLock::new(),
         }
     }
@@ -208,8 +211,8 @@ pub(crate) struct Engaged {
     by_epoch: HashMap<Epoch, Arc<Engagement>>,
     /// Requests by the cluster that has no lane yet.
     pub(super) waiting: Waiting,
-    /// Requests by the home that has not told yet what exists there.
-    pub(super) unsynced: Waiting,
+    /// Requests by a cluster other than their target that has not told yet what exists there, or is down.
+    pub(super) awaiting: Waiting,
 }
 
 impl Engaged {

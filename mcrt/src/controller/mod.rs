@@ -14,6 +14,7 @@ mod erased;
 mod failures;
 mod fleet_events;
 mod index;
+mod lane_gate;
 mod map;
 pub(crate) mod outputs;
 pub mod place;

@@ -157,6 +157,9 @@ impl<R: Reconciler<Object: Cacheable>> Runtime<R> {
         // Called inside the guarded future: what a hand-written one does before its first poll may panic too.
         let call = async { self.reconciler.reconcile(object.clone(), cx.clone()).await };
         let ran = self.guarded(&home, &target, call).await;
+        if let Some(outcome) = self.put_back(&ran, item, &home, &target) {
+            return outcome;
+        }
         let outcome = self.settle(ran, &object, &cx);
         if is_failure(outcome) && item.is_last_try() {
             tracing::error!("the retries of this object are used up: it waits for a change");
@@ -180,6 +183,9 @@ impl<R: Reconciler<Object: Cacheable>> Runtime<R> {
         let ran = self.guarded(home, home, call).await;
         if matches!(ran, Ran::Aborted) {
             return Some(Outcome::GiveUp);
+        }
+        if let Some(outcome) = self.put_back(&ran, item, home, home) {
+            return Some(outcome);
         }
         match self.settle(ran, &gone, &cx) {
             Outcome::Done | Outcome::GiveUp => Counters::count(&self.shared.counters.gone),
@@ -208,10 +214,10 @@ impl<R: Reconciler<Object: Cacheable>> Runtime<R> {
             target,
             object,
         };
-        self.shared.await_home(route, item.priority());
+        self.shared.await_cluster(&home, route, item.priority());
         // It may have told while this one was looking.
         if store.was_synced() {
-            self.shared.release_home(&home);
+            self.shared.release_waiting(&home);
         }
     }
 
@@ -252,6 +258,20 @@ impl<R: Reconciler<Object: Cacheable>> Runtime<R> {
                 Ok(Err(panic)) => Ran::Panicked(panic_text(&*panic).to_owned()),
                 Err(_) => Ran::TimedOut,
             },
+        }
+    }
+
+    /// Puts the item back if an outage made its call fail; whatever an error policy would say, it is not asked.
+    fn put_back(
+        &self,
+        ran: &Ran,
+        item: &Item<ObjectKey>,
+        home: &Arc<Engagement>,
+        target: &Arc<Engagement>,
+    ) -> Option<Outcome> {
+        match ran {
+            Ran::Finished(Err(error)) => self.shared.put_back(error, item, home, target),
+            _ => None,
         }
     }
 

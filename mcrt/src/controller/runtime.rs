@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     cluster::{ClusterName, ObjectKey},
-    fleet::{Cluster, Fleet, Participant, Step},
+    fleet::{Cluster, Fleet, Participant, Required, Step},
     queue::{FairQueue, Lane, Priority},
 };
 use futures::future::BoxFuture;
@@ -198,7 +198,7 @@ impl<R: super::Reconciler> Runtime<R> {
         engagement.abort.cancel();
         self.tombstones.purge(lane);
         self.shared.engaged.write().remove(engagement);
-        self.shared.release_home(name);
+        self.shared.release_waiting(name);
         // Its stores go with it, whoever still asks for the controller's numbers.
         self.shared
             .host
@@ -240,16 +240,15 @@ async fn keep_gate(shared: Arc<Shared>, engagement: Arc<Engagement>, uses_host: 
     }
     engagement.cluster.reach(Step::Started).await;
     let mut health = engagement.cluster.health_changes();
+    let mut circuit = engagement.cluster.transport().breaker().changes();
+    shared.start_lane(&engagement);
     loop {
-        let ready = health.borrow_and_update().takes_requests();
-        if ready {
-            shared.queue.resume(engagement.lane);
-        } else {
-            shared.queue.pause(engagement.lane);
+        // The senders are in the cluster.
+        tokio::select! {
+            _ = health.changed() => {}
+            _ = circuit.changed() => {}
         }
-        if health.changed().await.is_err() {
-            return;
-        }
+        shared.regulate(&engagement);
     }
 }
 
@@ -277,6 +276,18 @@ impl<R: super::Reconciler> Participant for Runtime<R> {
                 self.begin(&engagement);
             }
         })
+    }
+
+    fn requires(&self, cluster: &Cluster) -> Vec<Required> {
+        let declared = self.declared_on(cluster.is_host());
+        let required = declared.map(|declaration| {
+            let scope = &declaration.summary().scope;
+            Required {
+                resource: scope.resource.clone(),
+                namespaces: scope.namespaces.clone(),
+            }
+        });
+        required.collect()
     }
 
     fn detach<'a>(&'a self, cluster: &'a Cluster) -> BoxFuture<'a, ()> {

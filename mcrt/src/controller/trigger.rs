@@ -96,7 +96,7 @@ impl<R: Reconciler, T: Cacheable> Trigger<R, T> {
     /// Requests from elsewhere may have waited for what exists here.
     fn synced(&self) {
         if matches!(self.role, Role::For(_)) {
-            self.shared.release_home(self.engagement.cluster.name());
+            self.shared.release_waiting(self.engagement.cluster.name());
         }
     }
 

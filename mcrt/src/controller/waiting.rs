@@ -82,15 +82,15 @@ impl Shared {
         self.fleet.get(name).is_some() || (!name.is_host() && !self.fleet.is_synced())
     }
 
-    /// Keeps a request until its home has told what exists there.
-    pub(crate) fn await_home(&self, route: Route, priority: Priority) {
+    /// Keeps a request until a cluster other than its target has told what exists there, or is back.
+    pub(crate) fn await_cluster(&self, name: &ClusterName, route: Route, priority: Priority) {
         let mut engaged = self.engaged.write();
-        engaged.unsynced.park(route.home.clone(), route, priority);
+        engaged.awaiting.park(name.clone(), route, priority);
     }
 
-    /// The home has told what exists, or ends: the requests that waited for it are made again.
-    pub(crate) fn release_home(&self, home: &ClusterName) {
-        let routes = self.engaged.write().unsynced.take(home);
+    /// The cluster has told what exists, is back, or ends: the requests that waited for it are made again.
+    pub(crate) fn release_waiting(&self, name: &ClusterName) {
+        let routes = self.engaged.write().awaiting.take(name);
         self.request_all(routes);
     }
 
@@ -104,7 +104,7 @@ impl Shared {
     pub(crate) fn drop_unexpected(&self) {
         let mut engaged = self.engaged.write();
         engaged.waiting.retain(|name| self.expects(name));
-        engaged.unsynced.retain(|name| self.expects(name));
+        engaged.awaiting.retain(|name| self.expects(name));
     }
 }
 

@@ -1,5 +1,5 @@
 //! The handle of one engaged cluster.
-use super::{Step, Steps};
+use super::{Step, Steps, health::Condition};
 use crate::{
     cache::{Caches, WatchScope, WatchState},
     cluster::{ClusterName, Epoch, Health, Properties},
@@ -7,7 +7,10 @@ use crate::{
 };
 use parking_lot::Mutex;
 use std::{fmt, sync::Arc};
-use tokio::sync::watch;
+use tokio::{
+    sync::{Notify, watch},
+    time::Instant,
+};
 
 /// One life of one cluster: a cheap handle, the same for all who hold it.
 ///
@@ -23,6 +26,12 @@ struct Inner {
     caches: Caches,
     life: Life,
     health: watch::Sender<Health>,
+    /// Decides over `health`.
+    condition: Mutex<Condition>,
+    /// Told when something has changed that a probe would see.
+    news: Notify,
+    /// What the server says of itself.
+    version: Mutex<Option<Arc<str>>>,
     steps: Steps,
 }
 
@@ -33,6 +42,7 @@ impl Cluster {
         transport: Transport,
         caches: Caches,
         life: Life,
+        condition: Condition,
         steps: Steps,
     ) -> Self {
         let health = watch::Sender::new(Health::Connecting);
@@ -45,6 +55,9 @@ impl Cluster {
             caches,
             life,
             health,
+            condition: Mutex::new(condition),
+            news: Notify::new(),
+            version: Mutex::default(),
             steps,
         }))
     }
@@ -99,6 +112,47 @@ impl Cluster {
         self.0.health.subscribe()
     }
 
+    /// What is wrong with the cluster, in words: why it does not answer, which checks fail. Says more than
+    /// [`health`](Self::health), and earlier: one failure is here that does not count yet.
+    pub fn complaints(&self) -> Vec<String> {
+        self.0.condition.lock().complaints()
+    }
+
+    /// The version of Kubernetes that the cluster runs, such as `v1.37.2`, once it has said so.
+    pub fn version(&self) -> Option<Arc<str>> {
+        self.0.version.lock().clone()
+    }
+
+    pub(super) fn set_version(&self, version: &str) {
+        let mut known = self.0.version.lock();
+        if known.as_deref() != Some(version) {
+            *known = Some(version.into());
+        }
+    }
+
+    /// Has the cluster probed at once: its credentials are others.
+    pub(super) fn probe_soon(&self) {
+        self.0.news.notify_one();
+    }
+
+    /// Resolves when the cluster is to be probed at once.
+    pub(super) async fn news(&self) {
+        self.0.news.notified().await;
+    }
+
+    /// Suspended from its first moment on; for a cluster that nobody has seen yet.
+    pub(super) fn begin_suspended(&self) {
+        let now = Instant::now();
+        let mut condition = self.0.condition.lock();
+        condition.suspend(now);
+        self.0.transport.breaker().suspend();
+        self.0.health.send_replace(condition.health(now));
+    }
+
+    pub(super) fn condition(&self) -> &Mutex<Condition> {
+        &self.0.condition
+    }
+
     /// How many tasks the connections of the cluster hold now: one for each open connection, none once the cluster
     /// has left. For looking into a program that runs, and for tests that nothing is left behind.
     pub fn connection_tasks(&self) -> usize {
@@ -114,15 +168,11 @@ impl Cluster {
         &self.0.caches
     }
 
-    /// Sets the health; true if that changed which state it is in.
+    /// Sets the health; true if it is another than before.
     pub(super) fn set_health(&self, health: Health) -> bool {
-        self.0.health.send_if_modified(|now| {
-            let changed = std::mem::discriminant(now) != std::mem::discriminant(&health);
-            if changed {
-                *now = health;
-            }
-            changed
-        })
+        self.0
+            .health
+            .send_if_modified(|now| std::mem::replace(now, health) != health)
     }
 
     /// Passes a step of the engagement: where tests hold it up.

@@ -7,17 +7,20 @@
 mod cluster;
 mod discovery;
 mod event;
+mod health;
 mod participant;
 mod registry;
 mod supervisor;
 
 pub use cluster::Cluster;
 pub use event::FleetEvent;
+pub use health::{ApplicationSettings, HealthSettings, LivenessSettings, ReadinessSettings};
 #[doc(hidden)]
 pub use participant::{Step, Steps};
 pub use registry::Fleet;
 
 pub(crate) use discovery::discover;
+pub(crate) use health::{HealthCheck, Required};
 pub(crate) use participant::Participant;
 
 use crate::{cache::CacheSettings, connect::TransportSettings};
@@ -29,14 +32,8 @@ use std::{fmt, time::Duration};
 pub struct FleetSettings {
     /// Deadlines and manners of every connection.
     pub transport: TransportSettings,
-    /// How often a cluster that answers is probed (10 s).
-    pub probe_interval: Duration,
-    /// How long a probe may take (5 s).
-    pub probe_deadline: Duration,
-    /// How many probes in a row have to fail before a cluster that was reached counts as unreachable (3).
-    pub probe_failures: u32,
-    /// The first delay before a cluster that does not answer is probed again; doubles up to `probe_interval` (500 ms).
-    pub retry_initial: Duration,
+    /// How clusters are looked after.
+    pub health: HealthSettings,
     /// How long running reconciles of a cluster that leaves may go on (10 s).
     pub grace: Duration,
     /// How many lists may run at once in the whole fleet (16).
@@ -54,10 +51,7 @@ impl Default for FleetSettings {
     fn default() -> Self {
         Self {
             transport: TransportSettings::default(),
-            probe_interval: Duration::from_secs(10),
-            probe_deadline: Duration::from_secs(5),
-            probe_failures: 3,
-            retry_initial: Duration::from_millis(500),
+            health: HealthSettings::default(),
             grace: Duration::from_secs(10),
             lists: 16,
             lists_per_cluster: 4,
@@ -71,9 +65,7 @@ impl fmt::Debug for FleetSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("FleetSettings")
             .field("transport", &self.transport)
-            .field("probe_interval", &self.probe_interval)
-            .field("probe_deadline", &self.probe_deadline)
-            .field("probe_failures", &self.probe_failures)
+            .field("health", &self.health)
             .field("grace", &self.grace)
             .finish_non_exhaustive()
     }

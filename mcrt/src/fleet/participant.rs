@@ -1,5 +1,5 @@
 //! Who takes part in a cluster's life, and the steps that it passes through.
-use super::Cluster;
+use super::{Cluster, health::Required};
 use crate::cluster::ClusterName;
 use futures::future::BoxFuture;
 use std::sync::Arc;
@@ -19,6 +19,12 @@ pub(crate) trait Participant: Send + Sync + 'static {
     /// Ends the work on a cluster: takes no more in, drops what waits, lets running work finish within the grace
     /// period and aborts the rest. Nothing of the epoch runs once it returns.
     fn detach<'a>(&'a self, cluster: &'a Cluster) -> BoxFuture<'a, ()>;
+
+    /// What the work on a cluster requires of it; without it the cluster is degraded.
+    fn requires(&self, cluster: &Cluster) -> Vec<Required> {
+        let _ = cluster;
+        Vec::new()
+    }
 }
 
 /// A step of an engagement.

@@ -2,6 +2,7 @@
 use super::{
     Cluster, FleetEvent, FleetSettings,
     event::{Listeners, into_stream},
+    health::{Condition, HealthCheck},
     participant::Participant,
     supervisor::{Ended, Participants, Supervisor},
 };
@@ -14,11 +15,11 @@ use crate::{
 use futures::Stream;
 use parking_lot::Mutex;
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     fmt,
     sync::Arc,
 };
-use tokio::sync::watch;
+use tokio::{sync::watch, time::Instant};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 /// The engaged clusters. A cheap handle, the same for all who hold it.
@@ -27,6 +28,8 @@ pub struct Fleet(Arc<Inner>);
 
 struct Inner {
     settings: FleetSettings,
+    /// The program's own checks of each cluster.
+    checks: Vec<HealthCheck>,
     lists: Arc<ListLimits>,
     /// Held for map changes and sends that never wait; no await, no user code.
     state: Mutex<State>,
@@ -42,6 +45,8 @@ struct State {
     members: BTreeMap<ClusterName, Member>,
     /// The last life of each name, until its supervisor has ended.
     lives: HashMap<ClusterName, (Epoch, Ended)>,
+    /// By name: a life that follows one that is suspended is suspended too.
+    suspended: BTreeSet<ClusterName>,
     listeners: Listeners,
     synced: bool,
     closed: bool,
@@ -56,10 +61,11 @@ struct Member {
 
 impl Fleet {
     /// An empty fleet, whose clusters leave when `root` is cancelled.
-    pub(crate) fn new(settings: FleetSettings, root: CancellationToken) -> Self {
+    pub(crate) fn new(settings: FleetSettings, checks: Vec<HealthCheck>, root: CancellationToken) -> Self {
         let lists = ListLimits::new(settings.lists, settings.lists_per_cluster);
         Self(Arc::new(Inner {
             settings,
+            checks,
             lists: Arc::new(lists),
             state: Mutex::default(),
             participants: watch::Sender::new(Participants::new()),
@@ -94,6 +100,49 @@ impl Fleet {
         self.get(&ClusterName::host())
     }
 
+    /// How the cluster of that name fares; [`Health::NotFound`] if none is engaged.
+    pub fn health(&self, name: &ClusterName) -> Health {
+        self.get(name)
+            .map_or(Health::NotFound, |cluster| cluster.health())
+    }
+
+    /// Suspends a cluster: nothing is sent to it but probes, and nothing of it is reconciled, until it is
+    /// [resumed](Self::resume) or leaves the fleet. Its stores stay readable, its requests are kept. What is under
+    /// way there fails.
+    ///
+    /// It holds for the name: another life of it, of which the provider tells meanwhile, is suspended too. False if
+    /// no cluster of that name is engaged.
+    pub fn suspend(&self, name: &ClusterName) -> bool {
+        let cluster = {
+            let mut state = self.0.state.lock();
+            let Some(member) = state.members.get(name) else {
+                return false;
+            };
+            let cluster = member.cluster.clone();
+            state.suspended.insert(name.clone());
+            cluster
+        };
+        tracing::info!(cluster = %name, "suspended by hand");
+        self.observe(&cluster, Condition::suspend);
+        true
+    }
+
+    /// Ends a suspension. False if no cluster of that name is suspended.
+    pub fn resume(&self, name: &ClusterName) -> bool {
+        let cluster = {
+            let mut state = self.0.state.lock();
+            if !state.suspended.remove(name) {
+                return false;
+            }
+            state.members.get(name).map(|member| member.cluster.clone())
+        };
+        tracing::info!(cluster = %name, "resumed by hand");
+        if let Some(cluster) = cluster {
+            self.observe(&cluster, |condition, _| condition.resume());
+        }
+        true
+    }
+
     /// Whether the provider has named every cluster that it knows at least once.
     pub fn is_synced(&self) -> bool {
         self.0.state.lock().synced
@@ -112,6 +161,10 @@ impl Fleet {
             replay.push(FleetEvent::Synced);
         }
         into_stream(state.listeners.join(replay))
+    }
+
+    pub(super) fn checks(&self) -> &[HealthCheck] {
+        &self.0.checks
     }
 
     pub(super) fn settings(&self) -> &FleetSettings {
@@ -162,6 +215,7 @@ impl Fleet {
             transport,
             caches,
             life,
+            Condition::new(&self.0.settings.health, self.0.checks.len()),
             self.0.settings.steps.clone(),
         );
         self.engage(cluster, identity);
@@ -177,7 +231,10 @@ impl Fleet {
         };
         let cluster = member.cluster.clone();
         match cluster.transport().replace_material(&spec.access) {
-            Ok(true) => tracing::info!(%cluster, "goes on with other credentials"),
+            Ok(true) => {
+                tracing::info!(%cluster, "goes on with other credentials");
+                cluster.probe_soon();
+            }
             Ok(false) => {}
             Err(error) => {
                 tracing::warn!(%cluster, %error, "keeps its credentials: the new ones cannot be used");
@@ -213,6 +270,9 @@ impl Fleet {
             state.listeners.tell(&FleetEvent::Disengaged(old.cluster));
         }
         tracing::info!(cluster = %name, epoch = %cluster.epoch(), "engaging");
+        if state.suspended.contains(&name) {
+            cluster.begin_suspended();
+        }
         state.listeners.tell(&FleetEvent::Engaged(cluster.clone()));
         let life = (cluster.epoch(), ended_receiver);
         let predecessor = state.lives.insert(name, life).map(|(_, ended)| ended);
@@ -232,6 +292,7 @@ impl Fleet {
     /// Disengages the cluster of that name, if there is one.
     pub(crate) fn remove(&self, name: &ClusterName) {
         let mut state = self.0.state.lock();
+        state.suspended.remove(name);
         if let Some(member) = state.members.remove(name) {
             tracing::info!(cluster = %name, epoch = %member.cluster.epoch(), "disengaging");
             member.leave.cancel();
@@ -251,17 +312,33 @@ impl Fleet {
         }
     }
 
-    pub(super) fn set_health(&self, cluster: &Cluster, health: Health) {
+    /// Takes note of something about a cluster; then its breaker, its health and what is told of it follow.
+    ///
+    /// Under the lock of the condition throughout, so that all of them follow in the same order. A breaker opens
+    /// before and closes before its health says so: whoever is told can rely on it.
+    pub(super) fn observe<T>(&self, cluster: &Cluster, note: impl FnOnce(&mut Condition, Instant) -> T) -> T {
+        let now = Instant::now();
+        let mut condition = cluster.condition().lock();
+        let before = condition.stops();
+        let noted = note(&mut condition, now);
+        condition.steer(cluster.transport().breaker(), before);
+        let health = condition.health(now);
         if cluster.set_health(health) {
-            tracing::info!(cluster = %cluster, %health, "health changed");
-            let mut state = self.0.state.lock();
-            let current = state
-                .members
-                .get(cluster.name())
-                .is_some_and(|member| member.cluster == *cluster);
-            if current {
-                state.listeners.tell(&FleetEvent::Health(cluster.clone(), health));
-            }
+            let complaints = condition.complaints().join("; ");
+            tracing::info!(cluster = %cluster, %health, complaints, "health changed");
+            self.tell_health(cluster, health);
+        }
+        noted
+    }
+
+    fn tell_health(&self, cluster: &Cluster, health: Health) {
+        let mut state = self.0.state.lock();
+        let current = state
+            .members
+            .get(cluster.name())
+            .is_some_and(|member| member.cluster == *cluster);
+        if current {
+            state.listeners.tell(&FleetEvent::Health(cluster.clone(), health));
         }
     }
 

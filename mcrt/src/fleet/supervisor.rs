@@ -1,9 +1,9 @@
 //! One task per cluster: reach it, start what takes part, watch over it, and take it down again.
-use super::{Cluster, Fleet, FleetSettings, Step, participant::Participant};
-use crate::{cluster::Health, connect, jitter::around, panic::panic_text};
+use super::{Cluster, Fleet, Step, health::Watchdog, participant::Participant};
+use crate::panic::panic_text;
 use futures::{FutureExt, future::join_all};
-use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
-use tokio::{sync::watch, time::Instant};
+use std::{panic::AssertUnwindSafe, sync::Arc};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 pub(super) type Participants = Vec<Arc<dyn Participant>>;
@@ -45,11 +45,23 @@ impl Supervisor {
         drop(self.ended);
     }
 
-    /// Runs until the cluster is to leave.
+    /// Runs until the cluster is to leave. What is asked of the cluster meanwhile is dropped then, wherever it is.
     async fn live(&mut self) {
+        let (fleet, cluster) = (self.fleet.clone(), self.cluster.clone());
+        let watchdog = Watchdog::new(&fleet, &cluster, self.participants.clone());
+        tokio::select! {
+            biased;
+            () = self.take_part() => {}
+            () = watchdog.watch() => {}
+        }
+    }
+
+    /// Attaches whoever takes part, and starts them once the cluster has been reached. Neither is broken off: what
+    /// is half attached could not be detached.
+    async fn take_part(&mut self) {
         self.cluster.reach(Step::Published).await;
-        let mut started = 0;
-        let mut probe = Probe::new(self.fleet.settings());
+        let mut health = self.cluster.health_changes();
+        let (mut reached, mut started) = (false, 0);
         while !self.leave.is_cancelled() {
             let wanted = self.participants.borrow_and_update().clone();
             for participant in wanted {
@@ -59,7 +71,11 @@ impl Supervisor {
                     participant.attach(&self.cluster).await;
                 }
             }
-            if probe.reached {
+            if !reached && health.borrow_and_update().takes_requests() {
+                self.cluster.reach(Step::Reached).await;
+                reached = true;
+            }
+            if reached {
                 for participant in &self.attached[started..] {
                     participant.start(&self.cluster).await;
                 }
@@ -68,7 +84,8 @@ impl Supervisor {
             tokio::select! {
                 () = self.leave.cancelled() => break,
                 changed = self.participants.changed() => if changed.is_err() { break },
-                () = probe.next(&self.fleet, &self.cluster) => {}
+                // The sender is in the cluster.
+                _ = health.changed(), if !reached => {}
             }
         }
     }
@@ -81,65 +98,5 @@ async fn reported(cluster: &Cluster, part: impl Future<Output = ()>) {
             cluster = %cluster, panic = panic_text(&*panic),
             "the supervision of the cluster panicked: nothing works on it until it is described anew",
         );
-    }
-}
-
-/// Asks the API server for its version, again and again.
-struct Probe {
-    /// It has answered at least once.
-    reached: bool,
-    failures: u32,
-    due: Instant,
-    settings: FleetSettings,
-}
-
-impl Probe {
-    fn new(settings: &FleetSettings) -> Self {
-        Self {
-            reached: false,
-            failures: 0,
-            due: Instant::now(),
-            settings: settings.clone(),
-        }
-    }
-
-    /// Waits until the next probe is due, and probes. Dropped and called again, it starts over.
-    async fn next(&mut self, fleet: &Fleet, cluster: &Cluster) {
-        tokio::time::sleep_until(self.due).await;
-        let outcome = connect::probe(&cluster.client(), self.settings.probe_deadline).await;
-        self.due = Instant::now() + self.delay(outcome.is_ok());
-        let health = match outcome {
-            Ok(_) => {
-                if !self.reached {
-                    cluster.reach(Step::Reached).await;
-                }
-                self.failures = 0;
-                self.reached = true;
-                Health::Ready
-            }
-            Err(error) => {
-                self.failures += 1;
-                tracing::debug!(cluster = %cluster, %error, failures = self.failures, "probe failed");
-                // One lost answer of a cluster that was reached is not an outage.
-                if self.reached && self.failures < self.settings.probe_failures {
-                    return;
-                }
-                if self.failures == 1 || self.failures == self.settings.probe_failures {
-                    tracing::warn!(cluster = %cluster, %error, "cannot reach the API server; going on trying");
-                }
-                Health::Unreachable {
-                    since: Instant::now(),
-                }
-            }
-        };
-        fleet.set_health(cluster, health);
-    }
-
-    fn delay(&self, answered: bool) -> Duration {
-        if answered {
-            return around(self.settings.probe_interval);
-        }
-        let exponent = self.failures.min(5);
-        around((self.settings.retry_initial * 2_u32.pow(exponent)).min(self.settings.probe_interval))
     }
 }

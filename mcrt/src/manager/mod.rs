@@ -1,9 +1,9 @@
 //! One lifecycle for the host, the fleet and the controllers.
 use crate::{
-    StartError,
+    Result, StartError,
     connect::Access,
     controller::{Bound, Controller, ControllerHandle},
-    fleet::{Fleet, FleetSettings, discover},
+    fleet::{Cluster, Fleet, FleetSettings, HealthCheck, discover},
     panic::panic_text,
     provider::Provider,
 };
@@ -18,6 +18,7 @@ pub struct ManagerBuilder {
     provider: Option<Arc<dyn Provider>>,
     host: Option<Access>,
     controllers: Vec<Controller>,
+    checks: Vec<HealthCheck>,
     settings: FleetSettings,
 }
 
@@ -58,6 +59,31 @@ impl ManagerBuilder {
         self
     }
 
+    /// A check of the program's own, made on each cluster of the fleet again and again: whether what it needs there
+    /// works. Three failures in a row and the cluster is [degraded](crate::Health::Degraded): it goes on being
+    /// reconciled, and whoever places new work knows. A check that takes too long or panics has failed.
+    ///
+    /// How often, how long and how many: [`ApplicationSettings`](crate::fleet::ApplicationSettings). It is not made
+    /// on the host, nor while the cluster is unreachable. It must not block its thread.
+    #[must_use]
+    pub fn health_check<F>(
+        mut self,
+        name: impl Into<String>,
+        check: impl Fn(Cluster) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = Result<()>> + Send + 'static,
+    {
+        self.checks.push(HealthCheck::new(name, check));
+        self
+    }
+
+    #[cfg(feature = "sim")]
+    pub(crate) fn health_checks(mut self, checks: impl IntoIterator<Item = HealthCheck>) -> Self {
+        self.checks.extend(checks);
+        self
+    }
+
     /// How clusters are treated.
     #[must_use]
     pub fn fleet_settings(mut self, settings: FleetSettings) -> Self {
@@ -76,7 +102,7 @@ impl ManagerBuilder {
     pub fn build(self) -> Result<Manager, StartError> {
         let provider = self.provider.ok_or(StartError::NoProvider)?;
         let stop = CancellationToken::new();
-        let fleet = Fleet::new(self.settings, stop.child_token());
+        let fleet = Fleet::new(self.settings, self.checks, stop.child_token());
         let inner = Inner {
             fleet,
             provider,
@@ -113,6 +139,7 @@ impl Manager {
             provider: None,
             host: None,
             controllers: Vec::new(),
+            checks: Vec::new(),
             settings: FleetSettings::default(),
         }
     }

@@ -155,7 +155,7 @@ fn access(server: &Server) -> Access {
 mod tests {
     use super::*;
     use crate::{
-        connect::{Life, TransportSettings, probe},
+        connect::{Answered, Life, TransportSettings, probe},
         provider::tests::Reader,
     };
 
@@ -212,8 +212,8 @@ mod tests {
                 .connect(&TransportSettings::default(), &life)
                 .unwrap()
                 .client();
-            let version = probe(&client, Duration::from_secs(5)).await.unwrap();
-            assert!(version.git_version.is_some());
+            let answered = probe(&client, Duration::from_secs(5)).await.unwrap();
+            assert_eq!(answered, Answered::Ready);
         }
         life.end().await;
         assert_eq!(life.tasks(), 0);

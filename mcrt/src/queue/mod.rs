@@ -40,6 +40,9 @@ pub use self::item::Item;
 /// Keys removed in one hold of the lock.
 const PURGED: usize = 4096;
 
+/// Keys looked at in one hold of the lock to find those that back off.
+const WOKEN: usize = 1024;
+
 /// Keys added in one hold of the lock: few, so that in a storm of adds whoever takes items does not wait for long.
 const ADDED: usize = 16;
 
@@ -134,6 +137,23 @@ where
     /// Keeps the lane's keys, each once, and hands out none; what runs is not touched.
     pub fn pause(&self, lane: Lane) {
         self.shared.gate.lock().pause(lane);
+    }
+
+    /// Makes every key of the lane ready that backs off after a failure, as home or target: what made them fail is
+    /// over. Their failures are not forgotten, and other delays are kept.
+    ///
+    /// Takes time in the keys that back off, a few in each hold of the lock.
+    pub fn wake(&self, lane: Lane) {
+        // What fails anew meanwhile is not woken again.
+        let mut left = self.shared.gate.lock().failing(lane);
+        while left > 0 {
+            let now = self.shared.now();
+            let (more, wakes) = self.shared.gate.lock().wake_some(now, lane, WOKEN, &mut left);
+            wakes.wake();
+            if !more {
+                return;
+            }
+        }
     }
 
     /// Ends the lane: drops its keys, as home or target, whether ready, delayed or backing off.

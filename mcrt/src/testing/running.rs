@@ -377,7 +377,7 @@ impl Running {
 
 fn is_well(cluster: &Cluster) -> bool {
     let watches = cluster.watches();
-    cluster.health().is_ready()
+    cluster.health().takes_requests()
         && watches
             .iter()
             .all(|(_, state)| matches!(state, Synced | Absent | Forbidden))

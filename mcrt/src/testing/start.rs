@@ -1,8 +1,8 @@
 //! What a test fleet consists of, before it runs.
 use super::{Running, TestFleet, fleet::Members};
 use crate::{
-    Cacheable, Controller, FleetSettings, Manager, MulticlusterController, StartError, provider::Provider,
-    providers::Sim,
+    Cacheable, Cluster, Controller, FleetSettings, Manager, MulticlusterController, Result, StartError,
+    fleet::HealthCheck, provider::Provider, providers::Sim,
 };
 use futures::future::BoxFuture;
 use std::{fmt, sync::Arc};
@@ -13,6 +13,7 @@ pub struct Setup {
     sim: mcrt_sim::Fleet,
     provider: Option<Arc<dyn Provider>>,
     controllers: Vec<Result<Controller, StartError>>,
+    checks: Vec<HealthCheck>,
     settings: FleetSettings,
 }
 
@@ -22,6 +23,7 @@ impl Setup {
             sim,
             provider: None,
             controllers: Vec::new(),
+            checks: Vec::new(),
             settings: FleetSettings::default(),
         }
     }
@@ -42,6 +44,19 @@ impl Setup {
     /// A controller to run that a builder made.
     pub fn built_controller(mut self, controller: Controller) -> Self {
         self.controllers.push(Ok(controller));
+        self
+    }
+
+    /// A check of the program's own, as [`ManagerBuilder::health_check`](crate::ManagerBuilder::health_check) has it.
+    pub fn health_check<F>(
+        mut self,
+        name: impl Into<String>,
+        check: impl Fn(Cluster) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = Result<()>> + Send + 'static,
+    {
+        self.checks.push(HealthCheck::new(name, check));
         self
     }
 
@@ -66,6 +81,7 @@ impl Setup {
         let mut manager = Manager::builder()
             .host(provider.host_access())
             .fleet_settings(self.settings)
+            .health_checks(self.checks)
             .shared_provider(self.provider.unwrap_or_else(|| Arc::new(provider)));
         for controller in self.controllers {
             manager = manager.controller(controller?);

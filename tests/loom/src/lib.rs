@@ -49,6 +49,18 @@ impl Queue {
         wakes.wake();
     }
 
+    /// Makes the keys ready that back off, a record per hold of the lock.
+    pub fn wake(&self, lane: Lane) {
+        let mut left = self.lock().failing(lane);
+        while left > 0 {
+            let (more, wakes) = self.lock().wake_some(0, lane, 1, &mut left);
+            wakes.wake();
+            if !more {
+                return;
+            }
+        }
+    }
+
     /// Ends a lane, a key per hold of the lock.
     pub fn purge(&self, lane: Lane) -> Purged {
         let wakes = self.lock().end(lane);

@@ -179,3 +179,34 @@ fn closing_lets_every_waiter_go() {
         }
     });
 }
+
+#[test]
+fn keys_that_back_off_come_to_a_worker_that_waits_when_they_are_woken() {
+    check(|| {
+        let queue = Queue::new(settings(4));
+        let lane = queue.engage();
+        for object in 0..2 {
+            queue.add(lane, object);
+            block_on(queue.pop()).unwrap().done(Outcome::Retry);
+        }
+        let waker = {
+            let queue = queue.clone();
+            thread::spawn(move || queue.wake(lane))
+        };
+        let producer = {
+            let queue = queue.clone();
+            thread::spawn(move || queue.add(lane, 0))
+        };
+        let mut seen = work(&queue, 2);
+        waker.join().unwrap();
+        producer.join().unwrap();
+        // The add was merged into the key that backed off, or came after it was done.
+        while queue.counters().ready > 0 {
+            seen.extend(work(&queue, 1));
+        }
+        seen.sort_unstable();
+        seen.dedup();
+        assert_eq!(seen, [0, 1]);
+        assert_eq!((queue.counters().delayed, queue.counters().running), (0, 0));
+    });
+}

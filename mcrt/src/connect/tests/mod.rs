@@ -1,4 +1,5 @@
 //! Tests of the room as a whole: servers that misbehave, kubeconfigs that do.
+mod breaker;
 mod environment;
 mod fingerprint;
 mod http2;

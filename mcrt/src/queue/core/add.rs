@@ -50,6 +50,9 @@ impl<O: Eq> Core<O> {
             return;
         }
         if let Some(i) = self.find(hash, home.slot, target.slot, object) {
+            if self.slab[i].state == State::Waiting && self.slab[i].failures > 0 {
+                self.end_backoff(i);
+            }
             self.slab[i].failures = 0;
         }
     }

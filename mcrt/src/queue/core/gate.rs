@@ -59,6 +59,23 @@ impl<O> Gate<O> {
         self.settle()
     }
 
+    /// How many keys of the lane back off.
+    pub(in super::super) fn failing(&self, lane: Lane) -> usize {
+        self.core.failing(lane)
+    }
+
+    /// Makes some of them ready; true if there are more.
+    pub(in super::super) fn wake_some(
+        &mut self,
+        now: u64,
+        lane: Lane,
+        limit: usize,
+        left: &mut usize,
+    ) -> (bool, Wakes) {
+        let more = self.core.wake_some(now, lane, limit, left);
+        (more, self.settle())
+    }
+
     /// Ends a lane; to be followed by [`purge_some`](Gate::purge_some). Others may run without a cap now.
     pub(in super::super) fn end(&mut self, lane: Lane) -> Wakes {
         self.core.end(lane);

@@ -57,6 +57,9 @@ pub(super) struct LaneState {
     /// Records with this target, and those with this home and another target.
     pub(super) targets: List,
     pub(super) homes: List,
+    /// How many of each back off after a failure.
+    pub(super) failing_targets: u32,
+    pub(super) failing_homes: u32,
     pub(super) life: u32,
     pub(super) weight: u32,
     pub(super) ready: u32,
@@ -75,6 +78,8 @@ impl LaneState {
             fifos: [Fifo::EMPTY; PRIORITIES],
             targets: List::EMPTY,
             homes: List::EMPTY,
+            failing_targets: 0,
+            failing_homes: 0,
             life,
             weight,
             ready: 0,

@@ -4,7 +4,7 @@
 //! add -> record (one per key) -> wheel, until due -> list of its lane and priority
 //!     -> pop: priority, then lane in turn, then first come -> running -> finish: gone, ready or waiting again
 //! ```
-//! Each operation takes constant time; a purge takes time in the keys it removes.
+//! Each operation takes constant time; a purge takes time in the keys it removes, waking a lane in those that back off.
 mod add;
 mod config;
 mod counters;
@@ -17,6 +17,7 @@ mod purge;
 mod rings;
 mod slab;
 mod waiters;
+mod wake;
 mod wheel;
 
 use std::num::NonZeroU32;
@@ -178,6 +179,9 @@ impl<O> Core<O> {
             self.delayed += 1;
             self.lanes.at_mut(self.slab[i].target).delayed += 1;
             self.wheel.insert(&mut self.slab, i);
+            if self.slab[i].failures > 0 {
+                self.begin_backoff(i);
+            }
         }
     }
 
@@ -190,6 +194,9 @@ impl<O> Core<O> {
     fn left_waiting(&mut self, i: u32) {
         self.delayed -= 1;
         self.lanes.at_mut(self.slab[i].target).delayed -= 1;
+        if self.slab[i].failures > 0 {
+            self.end_backoff(i);
+        }
     }
 
     /// Forgets a record that is in no queue list; its object is for the caller to drop after the lock.

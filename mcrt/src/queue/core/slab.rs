@@ -207,6 +207,24 @@ impl<O> Slab<O> {
         }
     }
 
+    /// Moves a record of the list to its front.
+    pub(super) fn move_to_front(&mut self, list: &mut List, chain: Chain, i: u32) {
+        if list.head == i {
+            return;
+        }
+        self.unlink(list, chain, i);
+        let head = std::mem::replace(&mut list.head, i);
+        self[i].links[chain as usize] = Link {
+            prev: NIL,
+            next: head,
+        };
+        if head == NIL {
+            list.tail = i;
+        } else {
+            self[head].links[chain as usize].prev = i;
+        }
+    }
+
     pub(super) fn unlink(&mut self, list: &mut List, chain: Chain, i: u32) {
         let Link { prev, next } = self[i].links[chain as usize];
         if prev == NIL {

@@ -11,6 +11,7 @@ enum Call {
     Engage(u32),
     Pause(usize, bool),
     Purge(usize),
+    Wake(usize),
     Add(Key, Priority, Option<u64>),
     Forget(Key),
     Pop,
@@ -44,6 +45,7 @@ fn call() -> impl Strategy<Value = Call> {
         2 => (1..4u32).prop_map(Call::Engage),
         4 => (0..6usize, any::<bool>()).prop_map(|(lane, paused)| Call::Pause(lane, paused)),
         2 => (0..6usize).prop_map(Call::Purge),
+        3 => (0..6usize).prop_map(Call::Wake),
         30 => (key(), priority(), prop_oneof![2 => Just(None), 1 => (0..300_000u64).prop_map(Some)])
             .prop_map(|(key, priority, delay)| Call::Add(key, priority, delay)),
         1 => key().prop_map(Call::Forget),
@@ -65,6 +67,7 @@ fn apply(rig: &mut Rig, call: &Call) {
         }
         Call::Pause(lane, paused) => rig.set_paused(first + lane, paused),
         Call::Purge(lane) => rig.purge(first + lane),
+        Call::Wake(lane) => rig.wake(first + lane),
         Call::Add(wanted, priority, delay) => rig.add(key(wanted), priority, delay),
         Call::Forget(which) => rig.forget(key(which)),
         Call::Pop => drop(rig.pop()),

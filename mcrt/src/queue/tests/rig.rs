@@ -87,6 +87,26 @@ impl Rig {
         self.lanes[lane].is_paused = paused;
     }
 
+    /// Makes what backs off ready, two records in each hold of the lock.
+    pub(super) fn wake(&mut self, lane: usize) {
+        let handle = self.lanes[lane].lane;
+        let mut left = self.gate.failing(handle);
+        while left > 0 && self.gate.wake_some(self.now, handle, 2, &mut left).0 {}
+        if !self.lanes[lane].is_live {
+            return;
+        }
+        let of_lane = self
+            .entries
+            .iter_mut()
+            .filter(|(key, _)| key.0 == lane || key.1 == lane);
+        for (_, entry) in of_lane.filter(|(_, entry)| entry.failures > 0) {
+            if let Phase::Waiting(priority, _) = entry.phase {
+                entry.phase = Phase::Ready(priority);
+            }
+        }
+        assert_eq!(self.gate.failing(handle), 0);
+    }
+
     pub(super) fn add(&mut self, key: Key, priority: Priority, delay: Option<u64>) {
         let (home, target, object) = key;
         let (home_lane, target_lane) = (self.lanes[home].lane, self.lanes[target].lane);
