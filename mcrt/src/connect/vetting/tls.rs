@@ -4,6 +4,7 @@ use super::{
         certificate::{certificates, expired},
         connection::{Identity, Trust},
         error::Rejected,
+        transport::install_crypto,
     },
     field::{At, Found},
     nonempty,
@@ -11,7 +12,9 @@ use super::{
 use kube::config::{AuthInfo, Cluster};
 use rustls::{
     RootCertStore,
+    crypto::CryptoProvider,
     pki_types::{CertificateDer, PrivateKeyDer, ServerName, pem::PemObject},
+    sign::CertifiedKey,
 };
 use secrecy::ExposeSecret;
 use std::time::SystemTime;
@@ -86,14 +89,40 @@ pub(super) fn identity(user: &AuthInfo, at: &At<'_>) -> Result<Option<Identity>,
         let reason = format!("expired on {end}: have a new one issued");
         return Err(at.invalid(at_certificate, reason));
     }
-    // What the parsers say is left out: it quotes the key.
-    let parsed =
-        PrivateKeyDer::from_pem_slice(&key).map_err(|_| at.invalid(at_key, "holds no PEM private key"))?;
-    rustls::crypto::ring::sign::any_supported_type(&parsed)
-        .map_err(|_| at.invalid(at_key, "not a usable RSA, ECDSA or Ed25519 key"))?;
+    fits(chain, &key).map_err(|misfit| match misfit {
+        Misfit::Certificate(reason) => at.invalid(at_certificate, reason),
+        Misfit::Key(reason) => at.invalid(at_key, reason),
+    })?;
     let key = String::from_utf8(key).map_err(|_| at.invalid(at_key, "not text"))?;
     Ok(Some(Identity {
         certificate,
         key: key.into(),
     }))
+}
+
+/// What does not fit, and why. What parsers say is left out: it quotes the key.
+enum Misfit {
+    Certificate(&'static str),
+    Key(&'static str),
+}
+
+/// Whether a handshake could show this chain with this key.
+fn fits(chain: Vec<Vec<u8>>, key: &[u8]) -> Result<(), Misfit> {
+    let key = PrivateKeyDer::from_pem_slice(key).map_err(|_| Misfit::Key("holds no PEM private key"))?;
+    install_crypto();
+    let Some(crypto) = CryptoProvider::get_default() else {
+        // Then there is no TLS either, which connecting tells.
+        return Ok(());
+    };
+    let chain = chain.into_iter().map(CertificateDer::from).collect();
+    match CertifiedKey::from_der(chain, key, crypto) {
+        Ok(_) => Ok(()),
+        Err(rustls::Error::InconsistentKeys(_)) => {
+            Err(Misfit::Key("not the key of the client certificate beside it"))
+        }
+        Err(rustls::Error::InvalidCertificate(_)) => {
+            Err(Misfit::Certificate("the first certificate in it is damaged"))
+        }
+        Err(_) => Err(Misfit::Key("not a usable RSA, ECDSA or Ed25519 key")),
+    }
 }

@@ -38,3 +38,22 @@ fn an_authority_counts_as_expired_when_all_of_its_bundle_are() {
     );
     strict(&[&bundle(&[&old, &present])], &[]).unwrap();
 }
+
+#[test]
+fn a_key_of_another_certificate_is_named() {
+    let (certificate, other) = (until(2100, false).0, until(2100, false).1);
+    let certificate = data("client-certificate-data", &certificate);
+    for (key, reason) in [
+        (other, "not the key of the client certificate beside it"),
+        (other_kind(), "not a usable RSA, ECDSA or Ed25519 key"),
+    ] {
+        let error = strict(&[], &[&certificate, &data("client-key-data", &key)]).unwrap_err();
+        let said = format!("context `c`: users[u].user.client-key-data: {reason}");
+        assert_eq!(error.to_string(), said);
+    }
+}
+
+/// A key in PEM that is none.
+fn other_kind() -> String {
+    "-----BEGIN PRIVATE KEY-----\nMAA=\n-----END PRIVATE KEY-----\n".to_owned()
+}
