@@ -55,8 +55,8 @@ async fn five_dark_clusters_of_fifty_are_noticed_hurt_nobody_and_return() -> Out
     for name in ["dark-ask", "dark-ask-again"] {
         work.ask(&planes.good, name).await?;
     }
-    work.apply(&planes.good, "dark-first", "second").await?;
-    work.until(&site.bright, "dark-first", 2).await;
+    work.apply(&planes.good, "dark-during", "second").await?;
+    work.until(&site.bright, "dark-during", 2).await;
     tokio::time::sleep(Duration::from_secs(5)).await;
     let ran = site.runs_since(&work, fell);
     assert!(ran.is_empty(), "in the dark: {ran:?}");

@@ -49,12 +49,15 @@ impl Work {
         }
     }
 
-    /// Starts a manager with this work; a Secret with the label asks for all of `asked` wherever it is seen.
+    /// Starts a manager with this work; a Secret with the label asks for all of `asked` wherever it is
+    /// seen in a cluster that stays bright.
     pub(crate) fn start(&self, provider: impl Provider, asked: Vec<(ClusterName, ObjectKey)>) -> Running {
         let mut wiring = ControllerBuilder::new("work");
         wiring.for_kind(Watch::new().labels(self.label));
-        wiring.watches(Watch::<Secret>::new().labels(self.label), move |_, _, _| {
-            let asked = asked.iter().cloned();
+        wiring.watches(Watch::<Secret>::new().labels(self.label), move |_, _, cx| {
+            // Those that were in the dark are told later what the others have asked for already.
+            let bright = cx.cluster().name().as_str().starts_with("bright");
+            let asked = asked.iter().filter(|_| bright).cloned();
             asked
                 .map(|(cluster, object)| Request::new(cluster, object))
                 .collect::<Vec<_>>()

@@ -8,7 +8,6 @@
 mod chaos;
 mod churn;
 mod completeness;
-mod counted;
 mod dark;
 mod deadlines;
 mod fleet_events;

@@ -70,7 +70,12 @@ async fn refuses(code: u16) {
                 .within(SPAN, "the change is seen", async || seen.expect("a", "object", 2))
                 .await;
             running.settled().await;
-            assert!(running.cluster("a").health().is_ready());
+            running
+                .within(SECOND * 60, "it is ready", async || {
+                    let health = running.cluster("a").health();
+                    health.is_ready().then_some(()).ok_or_else(|| health.to_string())
+                })
+                .await;
             seen.expect("a", "object", 2).unwrap();
         })
         .await;
