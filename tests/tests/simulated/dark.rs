@@ -111,7 +111,7 @@ async fn five_of_fifty(darkness: &Darkness) {
             let parked = DARK * OBJECTS;
             running
                 .within(
-                    BACK - lifted.elapsed(),
+                    BACK.saturating_sub(lifted.elapsed()),
                     "what waited has run",
                     async || match dark_runs(&seen).len() {
                         runs if runs == parked => Ok(()),
