@@ -197,3 +197,28 @@ async fn reviews_and_answers_agree() {
         "{rules}"
     );
 }
+
+#[tokio::test]
+async fn a_service_shows_its_token_where_a_request_shows_none() {
+    let server = Server::new("one");
+    server.add_token("t", User::new("reader").may(["list"], ["configmaps"]));
+    server.add_token("other", User::new("nobody"));
+    let list = async |service: mcrt_sim::Service, token: Option<&str>| {
+        let mut request = http::Request::get(CONFIG_MAPS);
+        if let Some(token) = token {
+            request = request.header("authorization", format!("Bearer {token}"));
+        }
+        let request = request.body(kube::client::Body::empty()).unwrap();
+        tower::ServiceExt::oneshot(service, request)
+            .await
+            .unwrap()
+            .status()
+            .as_u16()
+    };
+    assert_eq!(list(server.service(), None).await, 403, "anonymous");
+    assert_eq!(list(server.service().with_token("t"), None).await, 200);
+    assert_eq!(list(server.service().with_token("gone"), None).await, 401);
+    assert_eq!(list(server.service().with_token("t"), Some("other")).await, 403);
+    let printed = format!("{:?}", server.service().with_token("SECRET"));
+    assert!(!printed.contains("SECRET"), "{printed}");
+}

@@ -21,7 +21,7 @@ use kube::{
     core::PartialObjectMeta,
 };
 use mcrt::{
-    Action, ClusterName, Context, ControllerBuilder, HandWired, Manager, Reconciler, Watch,
+    Action, Context, ControllerBuilder, HandWired, Manager, Reconciler, Watch,
     multicluster_controller,
     providers::{Clusters, File},
     reconciler,
@@ -229,42 +229,6 @@ fn write(path: &Path, text: &str) -> Outcome {
     let beside = path.with_extension("new");
     std::fs::write(&beside, text)?;
     std::fs::rename(&beside, path)?;
-    Ok(())
-}
-
-#[tokio::test]
-async fn a_replaced_token_in_the_file_begins_a_new_life_and_work_goes_on() -> Outcome {
-    let Some(assets) = assets()? else { return Ok(()) };
-    let plane = ControlPlane::start(&assets).await?;
-    let folder = tempfile::tempdir()?;
-    let path = folder.path().join("kubeconfig");
-    write(&path, &plane.kubeconfig("one"))?;
-    create(&plane, "before").await?;
-    let seen = Seen::default();
-    let running = seen.start(File::new([path.clone()]));
-    seen.wait_for("one", "before").await;
-    let fleet = running.handle().fleet().clone();
-    let name: ClusterName = "one".try_into()?;
-    let first = fleet.get(&name).ok_or("not engaged")?;
-
-    plane.replace_admin_token().await?;
-    create(&plane, "meanwhile").await?;
-    write(&path, &plane.kubeconfig("one"))?;
-    let second = eventually(LIMIT, "a new life", async || match fleet.get(&name) {
-        Some(now) if now.epoch() != first.epoch() => Ok(now),
-        other => Err(format!("{other:?}")),
-    })
-    .await;
-    seen.wait_for("one", "meanwhile").await;
-    create(&plane, "after").await?;
-    seen.wait_for("one", "after").await;
-    assert_eq!(
-        first.connection_tasks(),
-        0,
-        "the first life goes on beside {second:?}"
-    );
-    assert_eq!(seen.gone.lock().len(), 0, "{:?}", seen.gone.lock());
-    running.stop().await;
     Ok(())
 }
 

@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER, WARNING};
+use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WARNING};
 use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use tower::BoxError;
@@ -30,11 +30,29 @@ const LARGEST_BODY: usize = 3 << 20;
 #[derive(Clone, Debug)]
 pub struct Service {
     server: Server,
+    /// What requests show that show nothing themselves.
+    authorization: Option<HeaderValue>,
 }
 
 impl Service {
     pub(crate) fn new(server: Server) -> Self {
-        Self { server }
+        Self {
+            server,
+            authorization: None,
+        }
+    }
+
+    /// Shows a bearer token with every request that shows none itself, as clients do that hold one.
+    ///
+    /// One with characters that no header can carry is not shown, and the server refuses the requests.
+    #[must_use]
+    pub fn with_token(mut self, token: &str) -> Self {
+        self.authorization = HeaderValue::from_str(&format!("Bearer {token}")).ok();
+        if let Some(header) = &mut self.authorization {
+            // Printed as `Sensitive`.
+            header.set_sensitive(true);
+        }
+        self
     }
 }
 
@@ -51,7 +69,13 @@ where
         Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, request: Request<B>) -> Self::Future {
+    fn call(&mut self, mut request: Request<B>) -> Self::Future {
+        if let Some(header) = &self.authorization {
+            request
+                .headers_mut()
+                .entry(AUTHORIZATION)
+                .or_insert_with(|| header.clone());
+        }
         let server = self.server.clone();
         // Counted from here, not from the first poll: a request that is never polled is open as well.
         let open = server.0.counting.open();

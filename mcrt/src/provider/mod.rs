@@ -50,7 +50,8 @@ pub mod providers {
 /// # Assumptions
 /// - A stream may end, and may be dropped at any time. The fleet then keeps its clusters, calls `changes` again after
 ///   a pause that grows, and at the next `Synced` removes what was not named again.
-/// - `Upsert` of a known name with equal uid and equal [`Access::fingerprint`] changes nothing in the cluster's life.
+/// - `Upsert` of a known name with equal uid and equal [`Access::identity`] goes on with the cluster's life, with the
+///   secret material of the newest description; with equal [`Access::fingerprint`] it changes nothing.
 ///
 /// # Errors
 /// A stream has no error that ends it: what went wrong is said by [`Failed`](Change::Failed), and what was good

@@ -23,5 +23,6 @@ mod panics;
 mod providers;
 mod refusing;
 mod requests;
+mod rotation;
 mod watches;
 mod writes;

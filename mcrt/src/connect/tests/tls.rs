@@ -32,6 +32,11 @@ impl Authority {
         self.0.pem()
     }
 
+    /// A certificate of one's own making.
+    pub(in crate::connect) fn sign_params(&self, params: &CertificateParams, key: &KeyPair) -> String {
+        params.signed_by(key, &self.0).unwrap().pem()
+    }
+
     /// Certificate and key.
     pub(in crate::connect) fn sign(&self, name: &str) -> (String, String) {
         let key = KeyPair::generate().unwrap();

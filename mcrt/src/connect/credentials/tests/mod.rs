@@ -1,6 +1,7 @@
 //! Tests of credentials: where they come from, how they are kept fresh, and how they are replaced.
 mod answers;
 mod authorize;
+mod expiring;
 mod fixed;
 mod leases;
 mod programs;
