@@ -19,6 +19,7 @@ pages! {
     credentials: "src/credentials.md"
     trusting_kubeconfigs: "src/trusting-kubeconfigs.md"
     when_a_cluster_is_down: "src/when-a-cluster-is-down.md"
+    asymmetric_fleets: "src/asymmetric-fleets.md"
     testing: "src/testing.md"
     simulator: "src/simulator.md"
     architecture: "src/architecture.md"

@@ -65,6 +65,7 @@ use proc_macro::TokenStream;
 /// | `predicate = generation` | which changes matter: `generation`, `generation_or_finalizers`, `resource_version`, `labels`, `annotations`, or a path to `fn(old: Option<&Kind>, new: &Kind) -> bool` | `for`, `owns`, `watches` |
 /// | `metadata_only` | watch and keep the metadata alone: functions take `PartialObjectMeta<Kind>` | `for`, `watches` |
 /// | `full` | keep the whole object | `owns` |
+/// | `optional` | work in clusters that do not serve the kind, or refuse to show it | `owns`, `watches` |
 /// | `verbs(get, create)` | what is done with the kind | `uses` |
 ///
 /// | option of `error_policy` | meaning | default |

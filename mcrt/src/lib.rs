@@ -52,11 +52,11 @@ pub mod fuzzing {
 #[path = "private.rs"]
 pub mod __private;
 
-pub use cache::{CacheSettings, Cacheable, Store, WatchState};
+pub use cache::{CacheSettings, CacheStats, Cacheable, InitialList, ListChoice, Store, WatchState};
 pub use cluster::{ClusterName, Epoch, Health, ObjectKey, Properties};
 pub use controller::{
     Action, ApiKind, ApiScope, BuildError, ClusterContext, Context, Controller, ControllerBuilder,
-    ControllerCounters, ControllerHandle, HandWired, Index, IndexKey, IndexReader, MapContext,
+    ControllerCounters, ControllerHandle, Gating, HandWired, Index, IndexKey, IndexReader, MapContext,
     MulticlusterController, NeverSynced, Place, ReconcileFailure, Reconciler, Request, Requests, Uses, Watch,
     place, predicate,
 };

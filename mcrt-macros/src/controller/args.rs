@@ -3,7 +3,7 @@
 use crate::{
     parse::{
         Argument, Arguments, Backoff, KindDecl, Vocabulary, Watch, controller_name, count, crate_path,
-        duration, expression, field_manager, kind_only, used_kind, watched_kind,
+        duration, expression, field_manager, kind_only, reconciled_kind, used_kind, watched_kind,
     },
     sink::Sink,
 };
@@ -95,6 +95,10 @@ const VOCABULARY: Vocabulary = Vocabulary {
             "`metadata_only` belongs to a kind: `watches(MyKind, metadata_only)`",
         ),
         ("full", "`full` belongs to a kind: `owns(MyKind, full)`"),
+        (
+            "optional",
+            "`optional` belongs to a kind: `owns(MyKind, optional)`",
+        ),
         ("verbs", "`verbs` belongs to a kind: `uses(MyKind, verbs(get))`"),
     ],
 };
@@ -112,7 +116,7 @@ impl Args {
         }
         let value = |count: crate::parse::Count| count.value;
         Self {
-            primary: list.one("for", watched_kind, sink),
+            primary: list.one("for", reconciled_kind, sink),
             owned: list.many("owns", watched_kind, sink),
             watched: list.many("watches", watched_kind, sink),
             used: list.many("uses", used_kind, sink),

@@ -174,8 +174,9 @@ fn watch(decl: &Declaration, krate: &Path, stored: &TokenStream) -> TokenStream 
         let function = predicate.tokens(krate);
         quote!(.predicate(#function))
     });
+    let optional = decl.optional.then(|| quote!(.optional()));
     quote_spanned! {decl.ty.span()=>
-        #krate::Watch::<#stored>::new().on(#place) #(#labels)* #(#fields)* #namespaces #(#predicate)*
+        #krate::Watch::<#stored>::new().on(#place) #(#labels)* #(#fields)* #namespaces #(#predicate)* #optional
     }
 }
 

@@ -31,6 +31,7 @@ pub(crate) struct Declaration {
     pub(crate) fields: Option<LitStr>,
     pub(crate) namespaces: Vec<LitStr>,
     pub(crate) predicate: Option<Predicate>,
+    pub(crate) optional: bool,
 }
 
 /// A kind that is not watched, only called for.
@@ -171,6 +172,7 @@ impl Declaration {
             predicate,
             metadata_only,
             full,
+            optional,
         } = decl.options;
         let form = match (metadata_only, full) {
             (true, _) => Form::Metadata,
@@ -185,6 +187,7 @@ impl Declaration {
             fields,
             namespaces,
             predicate,
+            optional,
         }
     }
 }

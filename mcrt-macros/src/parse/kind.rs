@@ -30,6 +30,7 @@ pub(crate) struct Watch {
     pub(crate) predicate: Option<Predicate>,
     pub(crate) metadata_only: bool,
     pub(crate) full: bool,
+    pub(crate) optional: bool,
 }
 
 const NAMED: (&str, &str) = (
@@ -46,6 +47,7 @@ const WATCH: Vocabulary = Vocabulary {
         "predicate",
         "metadata_only",
         "full",
+        "optional",
     ],
     repeatable: &[],
     refused: &[
@@ -86,10 +88,31 @@ const USE: Vocabulary = Vocabulary {
             "full",
             "`full` works only where a kind is watched: `uses` gives access and starts no watch",
         ),
+        (
+            "optional",
+            "`optional` works only where a kind is watched: nothing waits for a kind of `uses`",
+        ),
     ],
 };
 
-/// Reads the argument of `for`, `owns` and `watches`.
+/// Reads the argument of `for`.
+pub(crate) fn reconciled_kind(argument: &Argument) -> syn::Result<KindDecl<Watch>> {
+    let (_, rest) = kind_and_rest(argument)?;
+    let list = Arguments::read(rest, &WATCH, &mut Sink::default());
+    let Some(optional) = list.find("optional") else {
+        return watched_kind(argument);
+    };
+    let mut refused = error(
+        optional,
+        "`for` is never optional: where its kind is not served there is nothing to reconcile; leave `optional` out",
+    );
+    if let Err(other) = watched_kind(argument) {
+        refused.combine(other);
+    }
+    Err(refused)
+}
+
+/// Reads the argument of `owns` and `watches`.
 pub(crate) fn watched_kind(argument: &Argument) -> syn::Result<KindDecl<Watch>> {
     let (ty, rest) = kind_and_rest(argument)?;
     let mut sink = Sink::default();
@@ -106,6 +129,7 @@ pub(crate) fn watched_kind(argument: &Argument) -> syn::Result<KindDecl<Watch>> 
         predicate: list.one("predicate", Predicate::read, &mut sink),
         metadata_only: metadata_only.is_some(),
         full: full.is_some(),
+        optional: list.word("optional", &mut sink).is_some(),
     };
     let on = list.one("on", Place::read, &mut sink);
     sink.finish(KindDecl { ty, on, options })

@@ -16,7 +16,7 @@ pub(crate) use arguments::{Argument, Arguments, Vocabulary};
 pub(crate) use backoff::Backoff;
 pub(crate) use count::{Count, count};
 pub(crate) use duration::duration;
-pub(crate) use kind::{KindDecl, Watch, kind_only, used_kind, watched_kind};
+pub(crate) use kind::{KindDecl, Watch, kind_only, reconciled_kind, used_kind, watched_kind};
 pub(crate) use name::{controller_name, field_manager, is_controller_name};
 pub(crate) use path::{Predicate, crate_path};
 pub(crate) use place::Place;

@@ -1,10 +1,14 @@
 //! All caches of one engaged cluster.
 use super::{
+    feed::Shares,
     limits::{ClusterLists, ListLimits},
     scope::{Cacheable, WatchScope, WatchState},
+    served::Served,
+    settings::CacheSettings,
     shared::{AnyCache, CacheStats, Shared},
     source::Source,
     store::Cache,
+    streaming::Streaming,
     writer::Writer,
 };
 use crate::{cluster::ClusterName, connect::Breaker};
@@ -26,36 +30,11 @@ use tokio_util::{
 /// Longest wait for the writers of a cluster to end: a subscriber that blocks cannot be stopped.
 const CLOSE_DEADLINE: Duration = Duration::from_secs(30);
 
-/// What all caches of a cluster go by.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct CacheSettings {
-    /// Between attempts to watch a kind that is absent or forbidden, a fifth more or less.
-    pub retry_after: Duration,
-    /// A list that takes longer gives its permit of the fleet back.
-    pub list_overdue_after: Duration,
-    /// Objects in a page of a list.
-    pub page_size: u32,
-}
-
-/// 30 s, 10 s, 500 objects.
-impl Default for CacheSettings {
-    fn default() -> Self {
-        Self {
-            retry_after: Duration::from_secs(30),
-            list_overdue_after: Duration::from_secs(10),
-            page_size: 500,
-        }
-    }
-}
-
 /// The caches of one cluster in one life, each scope once. Dropping them stops them; [`close`](Caches::close) also
 /// waits for that.
 pub struct Caches {
     cluster: ClusterName,
-    lists: ClusterLists,
-    breaker: Breaker,
-    settings: CacheSettings,
+    shares: Shares,
     registry: Mutex<Registry>,
     tracker: TaskTracker,
     stop: CancellationToken,
@@ -83,17 +62,29 @@ impl Caches {
         limits: Arc<ListLimits>,
         settings: CacheSettings,
     ) -> Self {
-        let stop = CancellationToken::new();
-        Self {
-            cluster,
+        let (stop, tracker) = (CancellationToken::new(), TaskTracker::new());
+        let served = Served::new(
+            client.clone(),
+            breaker.clone(),
+            settings.discovery_interval,
+            tracker.clone(),
+            stop.clone(),
+        );
+        let shares = Shares {
             lists: ClusterLists::new(limits),
             breaker,
+            served,
+            streaming: Streaming::new(settings.initial_list),
             settings,
+        };
+        Self {
+            cluster,
+            shares,
             registry: Mutex::new(Registry {
                 client: Some(client),
                 entries: HashMap::new(),
             }),
-            tracker: TaskTracker::new(),
+            tracker,
             _stopped_when_dropped: stop.clone().drop_guard(),
             stop,
         }
@@ -121,9 +112,7 @@ impl Caches {
         let source = Source {
             client,
             kind,
-            lists: self.lists.clone(),
-            breaker: self.breaker.clone(),
-            settings: self.settings.clone(),
+            shares: self.shares.clone(),
             tracker: self.tracker.clone(),
         };
         let writer = Writer::new(Arc::clone(&shared), source);
@@ -152,6 +141,7 @@ impl Caches {
     /// Stops every cache and joins every task; subscriptions end, stores stay readable. May be called again.
     pub async fn close(&self) {
         self.registry.lock().client = None;
+        self.shares.served.close();
         self.stop.cancel();
         self.tracker.close();
         if tokio::time::timeout(CLOSE_DEADLINE, self.tracker.wait())

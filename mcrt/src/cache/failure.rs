@@ -1,8 +1,11 @@
 //! What went wrong in a watch, told without the content of any object.
-use super::pulse::SILENCE;
-use crate::redaction::{self, NO_CREDENTIALS};
+use super::{observed::Interrupted, pulse::SILENCE};
+use crate::{
+    connect::ConnectError,
+    redaction::{self, NO_CREDENTIALS},
+};
 use kube::{client::AuthError, runtime::watcher};
-use std::fmt;
+use std::{error::Error, fmt, iter};
 
 /// Longest text taken over from a server or a transport.
 const MAX_TEXT: usize = 240;
@@ -16,8 +19,14 @@ pub(super) enum Kind {
     Forbidden,
     /// The version to go on from is gone: list again.
     Expired,
-    /// The server began a list and went silent: begin again.
+    /// The watch cannot start where the list could: the kind may be gone. Listing tells.
+    Missing,
+    /// The server began a list and went silent, or named no version to go on from: begin again.
     Silent,
+    /// The list does not come as a stream: list by pages.
+    Unstreamed,
+    /// The breaker opened meanwhile: go on when it closes.
+    Interrupted,
     /// Anything that may pass by itself.
     Other,
 }
@@ -53,7 +62,7 @@ impl Failure {
             watcher::Error::NoResourceVersion => {
                 let text = "the server named no resource version: does the kind support watching?".to_owned();
                 return Self {
-                    kind: Kind::Other,
+                    kind: Kind::Silent,
                     step: "watch",
                     code: 0,
                     text,
@@ -61,8 +70,13 @@ impl Failure {
             }
         };
         let (code, text) = told(source);
+        let kind = if is_interruption(source) {
+            Kind::Interrupted
+        } else {
+            kind(step, code)
+        };
         Self {
-            kind: kind(step, code),
+            kind,
             step,
             code,
             text,
@@ -78,6 +92,44 @@ impl Failure {
             code: 0,
             text,
         }
+    }
+
+    /// A stream without the mark that ends its list.
+    pub(super) fn unmarked() -> Self {
+        Self::unstreamed(422, "the server does not mark the end of a list that it streams")
+    }
+
+    /// A stream that ended before its list did.
+    pub(super) fn cut() -> Self {
+        Self::unstreamed(0, "the stream ended before the list was complete")
+    }
+
+    fn unstreamed(code: u16, text: &str) -> Self {
+        Self {
+            kind: Kind::Unstreamed,
+            step: STREAM,
+            code,
+            text: text.to_owned(),
+        }
+    }
+
+    /// The same, of a watch that was asked to begin with what exists. Servers that do not know how, and what lies
+    /// before them, refuse it as invalid; they may also forbid it where pages are allowed.
+    pub(super) fn of_stream(mut self) -> Self {
+        self.kind = match (self.kind, self.code) {
+            (Kind::Interrupted | Kind::Unstreamed, _) => return self,
+            (_, 404) => Kind::Absent,
+            (_, 410) => Kind::Expired,
+            (_, 400 | 403 | 405 | 406 | 415 | 422 | 501) => Kind::Unstreamed,
+            _ => Kind::Other,
+        };
+        self.step = STREAM;
+        self
+    }
+
+    /// Whether a list that does not come as a stream never will: a right can be given, and a stream can be cut once.
+    pub(super) fn is_for_good(&self) -> bool {
+        self.kind == Kind::Unstreamed && !matches!(self.code, 0 | 403)
     }
 
     /// Whether the server said this, rather than what lies before it.
@@ -97,13 +149,28 @@ impl fmt::Display for Failure {
     }
 }
 
+/// The step of a list that comes as a stream.
+const STREAM: &str = "stream the list";
+
+/// Whether an outage, not the server, ended what was under way.
+fn is_interruption(error: &kube::Error) -> bool {
+    let first: &(dyn Error + 'static) = error;
+    let mut causes = iter::successors(Some(first), |error| Error::source(*error));
+    let refused = matches!(
+        ConnectError::within(error),
+        Some(ConnectError::BreakerOpen { .. })
+    );
+    refused || causes.any(<dyn Error>::is::<Interrupted>)
+}
+
 /// A watch that cannot start for want of the version or the kind lists again; the list tells which it is. kube alone
 /// would try the same version for ever.
 fn kind(step: &str, code: u16) -> Kind {
     match (step, code) {
         (_, 403) => Kind::Forbidden,
         ("list", 404) => Kind::Absent,
-        (_, 410) | ("start watching", 404) => Kind::Expired,
+        (_, 410) => Kind::Expired,
+        ("start watching", 404) => Kind::Missing,
         _ => Kind::Other,
     }
 }
@@ -163,8 +230,36 @@ mod tests {
         );
         assert_eq!(
             [start(404), start(403), start(410), start(429)],
-            [Kind::Expired, Kind::Forbidden, Kind::Expired, Kind::Other]
+            [Kind::Missing, Kind::Forbidden, Kind::Expired, Kind::Other]
         );
+        let stream = |code| {
+            let refused = watcher::Error::WatchStartFailed(api(code, "no", "No"));
+            Failure::of(&refused).of_stream()
+        };
+        assert_eq!(
+            [404, 403, 410, 500, 422].map(|code| stream(code).kind),
+            [
+                Kind::Absent,
+                Kind::Unstreamed,
+                Kind::Expired,
+                Kind::Other,
+                Kind::Unstreamed
+            ]
+        );
+        assert!(stream(422).is_for_good() && !stream(403).is_for_good());
+    }
+
+    #[test]
+    fn what_an_open_breaker_ends_is_an_interruption_however_deep() {
+        let since = tokio::time::Instant::now();
+        let refused = ConnectError::BreakerOpen { since };
+        let inner = kube::Error::Service(Box::new(refused));
+        let nested = kube::Error::Service(Box::new(inner));
+        let ours = kube::Error::Service(Box::new(Interrupted));
+        for error in [nested, ours] {
+            let failure = Failure::of(&watcher::Error::WatchFailed(error));
+            assert_eq!(failure.kind, Kind::Interrupted);
+        }
     }
 
     #[test]

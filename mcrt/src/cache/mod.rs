@@ -8,6 +8,7 @@
 //!
 //! Each cache has one writer task. It alone changes the table and it alone runs user code (index functions and
 //! sinks), so that user code never meets a lock and never runs at the same time as a write.
+mod backoff;
 mod caches;
 mod delta;
 mod failure;
@@ -15,28 +16,33 @@ mod feed;
 mod index;
 mod kept;
 mod limits;
+mod observed;
 mod packed;
 mod postings;
 mod pruned;
 mod pulse;
 mod report;
 mod scope;
+mod served;
+mod settings;
 mod shared;
 mod source;
 mod status;
 mod store;
+mod streaming;
 mod subscribers;
 mod table;
 #[cfg(test)]
 mod tests;
 mod writer;
 
-pub use caches::{CacheSettings, Caches};
+pub use caches::Caches;
 pub use delta::{Delta, DeltaSink, Origin};
 pub use index::{IndexRef, Keys};
 pub use kept::Seen;
 pub use limits::ListLimits;
 pub use scope::{Cacheable, WatchScope, WatchState};
+pub use settings::{CacheSettings, InitialList, ListChoice};
 pub use shared::CacheStats;
 pub use store::{Cache, Store};
 pub use subscribers::Subscription;

@@ -1,20 +1,9 @@
-//! Signs of life of one watch, taken where its bytes arrive: kube's watcher keeps bookmarks and renewals to itself.
-use bytes::Bytes;
-use futures::future::BoxFuture;
-use http::{Request, Response};
-use http_body_util::{BodyExt, combinators::UnsyncBoxBody};
-use kube::client::Body;
+//! Signs of life of one watch: when the server spoke last, how often it was asked, and how soon to ask again.
 use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed},
-    },
-    task::{Context, Poll},
+    sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed},
     time::Duration,
 };
 use tokio::{sync::Notify, time::Instant};
-use tokio_util::task::task_tracker::TaskTrackerToken;
-use tower::{BoxError, Service};
 
 /// A watch that ends sooner than this was not worth starting: the next one waits.
 const SHORT_LIVED: Duration = Duration::from_secs(5);
@@ -41,6 +30,10 @@ pub(super) struct Pulse {
     accepted: AtomicBool,
     /// Told when the server accepts a watch.
     pub(super) opened: Notify,
+    /// Counts outages: what began in an earlier one is over.
+    interruptions: AtomicU64,
+    /// Milliseconds that the server asked to wait, in the last refusal.
+    retry_after: AtomicU64,
 }
 
 impl Pulse {
@@ -55,6 +48,8 @@ impl Pulse {
             short_lived: AtomicU32::new(0),
             accepted: AtomicBool::new(false),
             opened: Notify::new(),
+            interruptions: AtomicU64::new(0),
+            retry_after: AtomicU64::new(0),
         }
     }
 
@@ -69,7 +64,27 @@ impl Pulse {
         self.last_message().unwrap_or(self.born).elapsed()
     }
 
-    fn beat(&self) {
+    /// Ends every request and every open watch made until now, once they are looked at again.
+    pub(super) fn interrupt(&self) {
+        self.interruptions.fetch_add(1, Relaxed);
+        // However short it lived, the server did not end it.
+        self.accepted.store(false, Relaxed);
+    }
+
+    pub(super) fn interruptions(&self) -> u64 {
+        self.interruptions.load(Relaxed)
+    }
+
+    /// Takes what the server asked for in its last refusal, if it did.
+    pub(super) fn take_retry_after(&self) -> Duration {
+        Duration::from_millis(self.retry_after.swap(0, Relaxed))
+    }
+
+    pub(super) fn retry_after(&self, seconds: u64) {
+        self.retry_after.store(seconds.saturating_mul(1000), Relaxed);
+    }
+
+    pub(super) fn beat(&self) {
         self.last.store(self.millis() + 1, Relaxed);
     }
 
@@ -79,7 +94,7 @@ impl Pulse {
 
     /// How long the next watch has to wait. kube starts the next one at once when the server ends one in good order,
     /// so a server that ends them all at once would be asked without a pause.
-    fn wait_before_watch(&self) -> Duration {
+    pub(super) fn wait_before_watch(&self) -> Duration {
         if !self.accepted.swap(false, Relaxed) {
             return Duration::ZERO;
         }
@@ -97,72 +112,14 @@ impl Pulse {
         }
     }
 
-    fn watch_starts(&self) {
+    pub(super) fn watch_starts(&self) {
         self.watches.fetch_add(1, Relaxed);
         self.started.store(self.millis(), Relaxed);
     }
 
-    fn watch_accepted(&self) {
+    pub(super) fn watch_accepted(&self) {
         self.accepted.store(true, Relaxed);
         self.opened.notify_one();
-    }
-}
-
-/// A client of one watch, which sends through the cluster's and takes the pulse.
-pub(super) fn observed(client: kube::Client, pulse: Arc<Pulse>, token: TaskTrackerToken) -> kube::Client {
-    let namespace = client.default_namespace().to_owned();
-    kube::Client::new(
-        Observed {
-            client,
-            pulse,
-            _token: token,
-        },
-        namespace,
-    )
-}
-
-struct Observed {
-    client: kube::Client,
-    pulse: Arc<Pulse>,
-    /// `Client::new` spawns a task that owns this service: whoever waits for the token's tracker joins it.
-    _token: TaskTrackerToken,
-}
-
-impl Service<Request<Body>> for Observed {
-    type Response = Response<UnsyncBoxBody<Bytes, kube::Error>>;
-    type Error = BoxError;
-    type Future = BoxFuture<'static, Result<Self::Response, BoxError>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let (client, pulse) = (self.client.clone(), Arc::clone(&self.pulse));
-        Box::pin(async move {
-            // kube names the verb of its own requests in an extension.
-            let watch = request.extensions().get::<&'static str>() == Some(&"watch");
-            if watch {
-                tokio::time::sleep(pulse.wait_before_watch()).await;
-                pulse.watch_starts();
-            }
-            let response = tokio::time::timeout(SILENCE, client.send(request)).await??;
-            // A refusal is a message too, but it does not make the store any fresher.
-            let accepted = response.status().is_success();
-            if accepted {
-                pulse.beat();
-            }
-            if accepted && watch {
-                pulse.watch_accepted();
-            }
-            let beat = move |frame| {
-                if accepted {
-                    pulse.beat();
-                }
-                frame
-            };
-            Ok(response.map(|body| body.map_frame(beat).boxed_unsync()))
-        })
     }
 }
 

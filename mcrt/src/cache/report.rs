@@ -30,6 +30,10 @@ impl<K> Shared<K> {
             Kind::Expired => {
                 info!(%cluster, %scope, %failure, "the version of the watch is gone: listing again");
             }
+            Kind::Missing | Kind::Interrupted => debug!(%cluster, %scope, %failure, "the watch cannot start"),
+            Kind::Unstreamed => {
+                info!(%cluster, %scope, %failure, "the list is not streamed: listing by pages")
+            }
             Kind::Silent | Kind::Other => warn!(%cluster, %scope, %failure, "the watch fails: trying again"),
         }
     }

@@ -35,6 +35,14 @@ pub struct CacheStats {
     pub panics: u64,
 }
 
+impl CacheStats {
+    /// For how long the server has said nothing on the stream that has been silent longest. Rises while a
+    /// connection is dead and nobody knows it yet; a quiet watch of a living server has a bookmark a minute.
+    pub fn age(&self) -> Option<Duration> {
+        self.last_message.map(|at| at.elapsed())
+    }
+}
+
 pub(super) struct Shared<K> {
     pub(super) id: u64,
     pub(super) cluster: ClusterName,

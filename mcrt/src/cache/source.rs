@@ -1,25 +1,24 @@
 //! Where the events of a cache come from: one feed per namespace it names, or one for all.
 use super::{
-    caches::CacheSettings,
-    feed::{Feed, Patience},
-    limits::ClusterLists,
-    pulse::{Pulse, observed},
+    feed::{Feed, Shares},
+    observed::observed,
+    pulse::Pulse,
     scope::Cacheable,
     shared::Shared,
 };
-use crate::connect::Breaker;
+use crate::jitter::between;
 use kube::{Api, Client, runtime::watcher};
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 use tokio_util::task::TaskTracker;
+
+/// Longest time in seconds that a server is asked to keep a watch open.
+const MAX_TIMEOUT: u64 = 24 * 60 * 60;
 
 /// How to reach the kind of a cache.
 pub(super) struct Source<K: Cacheable> {
     pub(super) client: Client,
     pub(super) kind: K::DynamicType,
-    pub(super) lists: ClusterLists,
-    /// While it is open, nothing is watched.
-    pub(super) breaker: Breaker,
-    pub(super) settings: CacheSettings,
+    pub(super) shares: Shares,
     /// Joins what the feeds' clients spawn.
     pub(super) tracker: TaskTracker,
 }
@@ -27,31 +26,42 @@ pub(super) struct Source<K: Cacheable> {
 impl<K: Cacheable> Source<K> {
     /// The feeds, in the order of the pulses of the cache.
     pub(super) fn feeds(&self, shared: &Shared<K>) -> impl Iterator<Item = Feed<K>> {
-        let config = self.config(shared);
         let namespaces = &shared.scope.namespaces;
-        shared.pulses.iter().enumerate().map(move |(index, pulse)| {
-            self.feed(namespaces.get(index).map(String::as_str), config.clone(), pulse)
-        })
+        shared
+            .pulses
+            .iter()
+            .enumerate()
+            .map(move |(index, pulse)| self.feed(namespaces.get(index).map(String::as_str), shared, pulse))
     }
 
-    fn feed(&self, namespace: Option<&str>, config: watcher::Config, pulse: &Arc<Pulse>) -> Feed<K> {
+    fn feed(&self, namespace: Option<&str>, shared: &Shared<K>, pulse: &Arc<Pulse>) -> Feed<K> {
         let client = observed(self.client.clone(), Arc::clone(pulse), self.tracker.token());
         let api = match namespace {
             Some(namespace) => Api::namespaced_with(client, namespace, &self.kind),
             None => Api::all_with(client, &self.kind),
         };
-        let patience = Patience {
-            overdue_after: self.settings.list_overdue_after,
-            retry_after: self.settings.retry_after,
-        };
-        Feed::new(api, config, self.lists.clone(), Arc::clone(pulse), patience)
+        let kind = shared.scope.resource.clone();
+        Feed::new(
+            api,
+            self.config(shared),
+            kind,
+            self.shares.clone(),
+            Arc::clone(pulse),
+        )
     }
 
     fn config(&self, shared: &Shared<K>) -> watcher::Config {
+        let settings = &self.shares.settings;
+        let (least, most) = (*settings.watch_timeout.start(), *settings.watch_timeout.end());
+        // Zero would switch kube's own deadline off.
+        let timeout = between(least, most + Duration::from_secs(1))
+            .as_secs()
+            .clamp(1, MAX_TIMEOUT);
         watcher::Config {
             label_selector: shared.scope.labels.clone(),
             field_selector: shared.scope.fields.clone(),
-            page_size: Some(self.settings.page_size),
+            page_size: Some(settings.page_size),
+            timeout: u32::try_from(timeout).ok(),
             ..watcher::Config::default()
         }
     }

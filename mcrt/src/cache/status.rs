@@ -59,7 +59,12 @@ impl StreamStatus {
             Kind::Absent => self.state = WatchState::Absent,
             Kind::Forbidden => self.state = WatchState::Forbidden,
             // What was synced stays readable and catches up; what never was is still on its way.
-            Kind::Expired | Kind::Silent | Kind::Other => {}
+            Kind::Expired
+            | Kind::Missing
+            | Kind::Silent
+            | Kind::Unstreamed
+            | Kind::Interrupted
+            | Kind::Other => {}
         }
         again
     }

@@ -232,7 +232,7 @@ impl<K: Cacheable> Writer<K> {
     }
 
     fn failed(&mut self, stream: usize, failure: &Failure) {
-        let same_within = self.source.settings.retry_after.saturating_mul(3);
+        let same_within = self.source.shares.settings.retry_after.saturating_mul(3);
         let again = self.streams[stream].fails(failure, same_within);
         self.shared.say_failure(failure, again);
         self.publish();

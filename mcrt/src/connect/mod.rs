@@ -42,6 +42,7 @@ pub use settings::{
     BreakerSettings, CredentialSettings, Http2Settings, Limits, RequestBudget, RetrySettings,
     TransportSettings,
 };
+pub(crate) use transport::Once;
 
 #[cfg(feature = "fuzzing")]
 pub(crate) use vetting::vetting_holds;

@@ -37,6 +37,17 @@ pub enum BuildError {
         /// The controller.
         controller: String,
     },
+    /// The reconciled kind is called optional.
+    #[error(
+        "controller `{controller}` reconciles `{kind}`, which cannot be optional: where it is not served there is \
+         nothing to reconcile, and the controller says so and waits; leave `optional` out"
+    )]
+    OptionalFor {
+        /// The controller.
+        controller: String,
+        /// The kind.
+        kind: String,
+    },
     /// A kind is watched twice on one place.
     #[error("controller `{controller}` watches `{kind}` twice on {place}: declare it once")]
     Twice {
@@ -109,6 +120,7 @@ pub(super) struct Pending<R> {
     pub(super) place: Option<Place>,
     pub(super) role: &'static str,
     pub(super) kind: String,
+    pub(super) optional: bool,
     pub(super) resolve: Box<dyn FnOnce(Place) -> Box<dyn Declaration<R>> + Send>,
 }
 
@@ -129,6 +141,13 @@ impl<R: Reconciler> ControllerBuilder<R> {
         if kinds.nth(1).is_some() {
             return Err(BuildError::ForTwice {
                 controller: self.name,
+            });
+        }
+        let mut primaries = self.declarations.iter().filter(|pending| pending.role == FOR);
+        if primaries.any(|pending| pending.optional) {
+            return Err(BuildError::OptionalFor {
+                controller: self.name,
+                kind: kind.kind,
             });
         }
         let declarations = self.resolve()?;
@@ -270,6 +289,7 @@ mod tests {
         let controller = built(|wiring| {
             wiring.for_kind(Watch::new().on(Place::Host).labels("a=b"));
             wiring.owns::<Secret>(Watch::new().namespaces(["x", "y"]).fields("type=Opaque"));
+            wiring.owns::<Service>(Watch::new().optional());
             wiring.uses::<Secret>(crate::Uses::new());
             wiring.uses::<ConfigMap>(crate::Uses::new().verbs(&["get", "list"]));
         });
@@ -279,6 +299,7 @@ mod tests {
             [
                 "for ConfigMap on host with labels a=b",
                 "owns Secret on host (metadata) in x, y with fields type=Opaque",
+                "owns Service on host (metadata), optional",
                 "uses Secret on fleet",
                 "uses ConfigMap on fleet (get, list)",
             ]
@@ -305,6 +326,9 @@ mod tests {
             w.for_kind(Watch::new().labels("a=b"));
             w.for_kind(Watch::new().on(Place::Host));
         });
+        let optional = refused(|w| {
+            w.for_kind(Watch::new().optional());
+        });
         let twice = refused(|w| {
             w.for_kind(Watch::new()).owns_full::<ConfigMap>(Watch::new());
         });
@@ -328,6 +352,7 @@ mod tests {
             (no_period, "`resync` is zero"),
             (cap, "`per_cluster` is 8, larger than `concurrency`, which is 4"),
             (two_kinds, "call `for_kind` once"),
+            (optional, "leave `optional` out"),
             (twice, "declare it once"),
             (elsewhere, "owner references do not cross clusters"),
             (of_nothing, "index `PartialObjectMeta`"),

@@ -268,12 +268,14 @@ impl<R: Reconciler> ControllerBuilder<R> {
             place: watch.place,
             role,
             kind: scope.resource.kind.clone(),
+            optional: watch.optional,
             resolve: Box::new(move |place| {
                 let summary = Summary {
                     role,
                     place,
                     scope,
                     stored: TypeId::of::<T>(),
+                    optional: watch.optional,
                 };
                 Box::new(Declared {
                     summary,

@@ -1,7 +1,9 @@
 //! What a controller declares, recorded once and replayed for every cluster that engages.
 use super::{
     MapContext, Place, Reconciler, Requests,
-    engagement::{Engagement, Opened},
+    build::FOR,
+    engagement::Engagement,
+    gate::{Need, Part},
     runtime::Shared,
     tombstones::Tombstones,
     trigger::Trigger,
@@ -22,6 +24,19 @@ pub(crate) struct Summary {
     pub(crate) scope: WatchScope,
     /// The type of what is kept.
     pub(crate) stored: TypeId,
+    /// Whether reconciles go without it.
+    pub(crate) optional: bool,
+}
+
+impl Summary {
+    /// What the kind is to the controller.
+    pub(crate) fn need(&self) -> Need {
+        match self.role {
+            FOR => Need::Primary,
+            _ if self.optional => Need::Optional,
+            _ => Need::Required,
+        }
+    }
 }
 
 impl fmt::Display for Summary {
@@ -39,6 +54,9 @@ impl fmt::Display for Summary {
         }
         if let Some(fields) = &self.scope.fields {
             write!(f, " with fields {fields}")?;
+        }
+        if self.optional {
+            f.write_str(", optional")?;
         }
         Ok(())
     }
@@ -71,7 +89,7 @@ pub(crate) trait Declaration<R>: Send + Sync + 'static {
     fn summary(&self) -> &Summary;
 
     /// Opens the cluster's cache of the declared scope, idle.
-    fn open(&self, cluster: &Cluster) -> Box<dyn Opened>;
+    fn open(&self, cluster: &Cluster) -> Part;
 
     /// Attaches the trigger to the opened cache number `at` of the engagement.
     fn subscribe<'a>(
@@ -95,11 +113,11 @@ impl<R: Reconciler, T: Cacheable> Declaration<R> for Declared<R, T> {
         &self.summary
     }
 
-    fn open(&self, cluster: &Cluster) -> Box<dyn Opened> {
+    fn open(&self, cluster: &Cluster) -> Part {
         let cache: Cache<T> = cluster
             .caches()
             .open(self.summary.scope.clone(), self.dyntype.clone());
-        Box::new(cache)
+        Part::new(Box::new(cache), self.summary.need())
     }
 
     fn subscribe<'a>(

@@ -1,5 +1,6 @@
 //! A controller's part of one engaged cluster: its lane, its stores and indexes, its triggers.
 use super::{
+    gate::{PATIENCE, Part},
     index::{AnyIndex, BoundIndex},
     lane_gate::LaneGate,
     waiting::Waiting,
@@ -21,7 +22,7 @@ use std::{
     fmt,
     sync::{Arc, OnceLock},
 };
-use tokio::{sync::watch, task::JoinHandle};
+use tokio::{sync::watch, task::JoinHandle, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 /// A cache that this controller opened, whatever its kind.
@@ -55,7 +56,9 @@ pub(crate) struct Engagement {
     pub(crate) leaving: CancellationToken,
     /// Cancelled when running reconciles have had their grace period.
     pub(crate) abort: CancellationToken,
-    caches: Vec<Box<dyn Opened>>,
+    parts: Vec<Part>,
+    /// Until when optional kinds are waited for.
+    patience: Instant,
     indexes: Vec<Option<BoundIndex>>,
     subscriptions: Mutex<Vec<Subscription>>,
     gate: Mutex<Option<JoinHandle<()>>>,
@@ -67,15 +70,15 @@ impl Engagement {
     pub(crate) async fn open(
         cluster: Cluster,
         lane: Lane,
-        caches: Vec<Box<dyn Opened>>,
+        parts: Vec<Part>,
         indexes: &[Box<dyn AnyIndex>],
     ) -> Self {
         let mut bound = Vec::with_capacity(indexes.len());
         for index in indexes {
             let mut found = None;
-            for cache in &caches {
+            for part in &parts {
                 if found.is_none() {
-                    found = index.bind(&**cache as &(dyn Any + Send + Sync)).await;
+                    found = index.bind(&*part.cache as &(dyn Any + Send + Sync)).await;
                 }
             }
             bound.push(found);
@@ -85,7 +88,8 @@ impl Engagement {
             lane,
             leaving: CancellationToken::new(),
             abort: CancellationToken::new(),
-            caches,
+            parts,
+            patience: Instant::now() + PATIENCE,
             indexes: bound,
             subscriptions: Mutex::default(),
             gate: Mutex::default(),
@@ -96,7 +100,7 @@ impl Engagement {
 
     /// The opened cache number `at`, if it stores `T`.
     pub(crate) fn cache<T: Cacheable>(&self, at: usize) -> Option<&Cache<T>> {
-        (&**self.caches.get(at)? as &dyn Any).downcast_ref()
+        (&*self.parts.get(at)?.cache as &dyn Any).downcast_ref()
     }
 
     /// The store of what is kept as `T`.
@@ -107,9 +111,9 @@ impl Engagement {
     /// The first store of `T` whose cache is the one meant.
     pub(crate) fn store_where<T: Cacheable>(&self, meant: impl Fn(&Cache<T>) -> bool) -> Option<Store<T>> {
         let caches = self
-            .caches
+            .parts
             .iter()
-            .filter_map(|cache| (&**cache as &dyn Any).downcast_ref::<Cache<T>>());
+            .filter_map(|part| (&*part.cache as &dyn Any).downcast_ref::<Cache<T>>());
         caches.into_iter().find(|cache| meant(cache)).map(Cache::store)
     }
 
@@ -117,7 +121,7 @@ impl Engagement {
     pub(crate) fn keys<T: 'static>(&self, kind: &ApiResource) -> Vec<ObjectKey> {
         let meant =
             |cache: &&dyn Opened| (*cache as &dyn Any).is::<Cache<T>>() && cache.scope().resource == *kind;
-        let mut caches = self.caches.iter().map(Box::as_ref);
+        let mut caches = self.parts.iter().map(|part| &*part.cache);
         caches.find(meant).map_or_else(Vec::new, Opened::keys)
     }
 
@@ -131,8 +135,8 @@ impl Engagement {
 
     /// Starts the watches; what a cache that runs already has was replayed to its trigger.
     pub(crate) fn start(&self) {
-        for cache in &self.caches {
-            cache.start();
+        for part in &self.parts {
+            part.cache.start();
         }
     }
 
@@ -156,29 +160,12 @@ impl Engagement {
         }
     }
 
-    /// Resolves once every watch has told what exists, or is of a kind that the cluster does not serve.
-    pub(crate) fn synced(&self) -> impl Future<Output = ()> + Send + use<> {
-        let states: Vec<_> = self.caches.iter().map(|cache| cache.state()).collect();
-        async move {
-            for mut state in states {
-                // The channel closes with the cache, that is with the engagement.
-                let _ = state
-                    .wait_for(|state| matches!(state, WatchState::Synced | WatchState::Absent))
-                    .await;
-            }
-        }
+    pub(crate) fn parts(&self) -> &[Part] {
+        &self.parts
     }
 
-    /// The watches that keep [`synced`](Self::synced) waiting, with how they fare.
-    pub(crate) fn unsynced(&self) -> Vec<String> {
-        let watches = self
-            .caches
-            .iter()
-            .map(|cache| (cache.scope(), *cache.state().borrow()));
-        watches
-            .filter(|(_, state)| !matches!(state, WatchState::Synced | WatchState::Absent))
-            .map(|(scope, state)| format!("{scope}: {state}"))
-            .collect()
+    pub(crate) fn patience(&self) -> Instant {
+        self.patience
     }
 
     pub(crate) fn recorder(&self, controller: &str) -> &Recorder {

@@ -5,6 +5,7 @@ use super::{
     declaration::Declaration,
     engagement::Engaged,
     failures::{Failures, ReconcileFailure},
+    gate::Gating,
     index::AnyIndex,
     runtime::{Counters, Runtime, Shared},
     settings::Settings,
@@ -213,6 +214,15 @@ impl ControllerHandle {
     pub fn lane(&self, cluster: &ClusterName) -> Option<LaneCounters> {
         let lane = self.0.engaged.read().lane(cluster)?;
         self.0.queue.lane_counters(lane)
+    }
+
+    /// What keeps it from working in some clusters: watches of kinds that it requires there, in the order of the
+    /// clusters' names. None where it works.
+    pub fn waits_for(&self) -> Vec<Gating> {
+        let engagements = self.0.engaged.read().all();
+        let mut watches: Vec<_> = engagements.iter().flat_map(|at| at.waits_for()).collect();
+        watches.sort_by(|a, b| (&a.cluster, &a.watch).cmp(&(&b.cluster, &b.watch)));
+        watches
     }
 
     /// The state of its queue.

@@ -16,7 +16,7 @@ pub(crate) struct LaneGate(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// Whether every watch has told what exists: nothing is reconciled before.
+    /// Whether every watch that the controller requires has told what exists: nothing is reconciled before.
     started: bool,
     open: bool,
     /// Reconciles put back since it was open last.
@@ -32,9 +32,9 @@ impl Engagement {
 }
 
 impl Shared {
-    /// Lets the lane be opened from now on.
-    pub(super) fn start_lane(&self, engagement: &Engagement) {
-        engagement.lane_gate.0.lock().started = true;
+    /// Lets the lane be opened from now on, or not.
+    pub(super) fn start_lane(&self, engagement: &Engagement, started: bool) {
+        engagement.lane_gate.0.lock().started = started;
         self.regulate(engagement);
     }
 

@@ -3,6 +3,7 @@ use super::{
     declaration::Declaration,
     engagement::{Engaged, Engagement},
     failures::Failures,
+    gate::{Gate, Gating, Need},
     index::AnyIndex,
     settings::Settings,
     tombstones::Tombstones,
@@ -10,6 +11,7 @@ use super::{
     watch::Map as FleetMap,
 };
 use crate::{
+    cache::WatchState,
     cluster::{ClusterName, ObjectKey},
     fleet::{Cluster, Fleet, Participant, Required, Step},
     queue::{FairQueue, Lane, Priority},
@@ -229,7 +231,19 @@ async fn keep_gate(shared: Arc<Shared>, engagement: Arc<Engagement>, uses_host: 
             "nothing of this cluster is reconciled yet; going on waiting",
         );
     };
-    patiently(engagement.synced(), || say(engagement.unsynced().join(", "))).await;
+    let mut gate = Gate::of(&engagement);
+    let mut told = Vec::new();
+    patiently(gate.opened(), || {
+        let waits_for = engagement.waits_for();
+        // What is under way should end; a kind may be absent for ever, and is said once.
+        let under_way = |gating: &Gating| gating.state == WatchState::Syncing;
+        if waits_for != told || waits_for.iter().any(under_way) {
+            let watches: Vec<_> = waits_for.iter().map(ToString::to_string).collect();
+            say(watches.join(", "));
+            told = waits_for;
+        }
+    })
+    .await;
     if uses_host {
         let mut host = shared.host.subscribe();
         let attached = async {
@@ -241,19 +255,21 @@ async fn keep_gate(shared: Arc<Shared>, engagement: Arc<Engagement>, uses_host: 
     engagement.cluster.reach(Step::Started).await;
     let mut health = engagement.cluster.health_changes();
     let mut circuit = engagement.cluster.transport().breaker().changes();
-    shared.start_lane(&engagement);
+    shared.start_lane(&engagement, gate.is_open());
     loop {
         // The senders are in the cluster.
         tokio::select! {
             _ = health.changed() => {}
             _ = circuit.changed() => {}
+            // The reconciled kind was not served and appears: nothing runs until it is told what there is of it.
+            () = gate.changed() => shared.start_lane(&engagement, gate.is_open()),
         }
         shared.regulate(&engagement);
     }
 }
 
 /// Waits, and says so from time to time.
-async fn patiently(wait: impl Future<Output = ()>, say: impl Fn()) {
+async fn patiently(wait: impl Future<Output = ()>, mut say: impl FnMut()) {
     let mut wait = std::pin::pin!(wait);
     while tokio::time::timeout(GATE_REPORT, &mut wait).await.is_err() {
         say();
@@ -279,7 +295,10 @@ impl<R: super::Reconciler> Participant for Runtime<R> {
     }
 
     fn requires(&self, cluster: &Cluster) -> Vec<Required> {
-        let declared = self.declared_on(cluster.is_host());
+        // Where the reconciled kind is not served there is no work, which is nothing wrong with the cluster.
+        let declared = self
+            .declared_on(cluster.is_host())
+            .filter(|declaration| declaration.summary().need() == Need::Required);
         let required = declared.map(|declaration| {
             let scope = &declaration.summary().scope;
             Required {

@@ -12,6 +12,7 @@ pub struct Watch<T> {
     pub(crate) fields: Option<String>,
     pub(crate) namespaces: Vec<String>,
     pub(crate) predicate: Option<Predicate<T>>,
+    pub(crate) optional: bool,
 }
 
 impl<T> Watch<T> {
@@ -23,6 +24,7 @@ impl<T> Watch<T> {
             fields: None,
             namespaces: Vec::new(),
             predicate: None,
+            optional: false,
         }
     }
 
@@ -60,6 +62,15 @@ impl<T> Watch<T> {
         self.predicate = Some(Arc::new(predicate));
         self
     }
+
+    /// Lets the controller work in clusters that do not serve the kind, or refuse to show it: the state of its store
+    /// says which. Without this nothing is reconciled there until the kind is known. Not for the reconciled kind:
+    /// where it is not served, there is nothing to reconcile anyway.
+    #[must_use]
+    pub fn optional(mut self) -> Self {
+        self.optional = true;
+        self
+    }
 }
 
 impl<T> Default for Watch<T> {
@@ -76,6 +87,7 @@ impl<T> fmt::Debug for Watch<T> {
             .field("fields", &self.fields)
             .field("namespaces", &self.namespaces)
             .field("predicate", &self.predicate.is_some())
+            .field("optional", &self.optional)
             .finish()
     }
 }

@@ -1,7 +1,7 @@
 //! The handle of one engaged cluster.
 use super::{Step, Steps, health::Condition};
 use crate::{
-    cache::{Caches, WatchScope, WatchState},
+    cache::{CacheStats, Caches, WatchScope, WatchState},
     cluster::{ClusterName, Epoch, Health, Properties},
     connect::{Life, Transport},
 };
@@ -95,6 +95,11 @@ impl Cluster {
     /// What is watched in the cluster, and how each watch fares.
     pub fn watches(&self) -> Vec<(WatchScope, WatchState)> {
         self.0.caches.states()
+    }
+
+    /// Counts of each watch, and when its server spoke last.
+    pub fn watch_stats(&self) -> Vec<(WatchScope, CacheStats)> {
+        self.0.caches.stats()
     }
 
     /// A client for the cluster. Its requests fail once the cluster has left.

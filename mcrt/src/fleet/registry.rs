@@ -207,7 +207,7 @@ impl Fleet {
             transport.client(),
             transport.breaker().clone(),
             self.0.lists.clone(),
-            self.0.settings.caches.clone(),
+            self.0.settings.caches.of(&spec.name, &spec.properties),
         );
         let cluster = Cluster::new(
             spec.name,

@@ -74,6 +74,13 @@ fn write_controller(f: &mut fmt::Formatter<'_>, controller: &ControllerHandle) -
         queue.retries,
         queue.given_up
     )?;
+    for gating in controller.waits_for() {
+        write!(
+            f,
+            "\n    does not work in {} yet: waits for {gating}",
+            gating.cluster
+        )?;
+    }
     for failure in controller.last_failures() {
         write!(f, "\n    failed: {failure}")?;
     }

@@ -121,13 +121,7 @@ async fn lists_of_many_caches_stay_within_the_limits_of_cluster_and_fleet() {
                 Verdict::Delay(Duration::from_secs(1))
             }
         });
-        let caches = Caches::new(
-            ClusterName::host(),
-            server.client(),
-            Breaker::new(BreakerSettings::default()),
-            limits.clone(),
-            CacheSettings::default(),
-        );
+        let caches = made(server, &breaker(), &limits, CacheSettings::default());
         all.extend((0..20).map(|n| started(&caches, scope_number(n))));
         caches
     });
@@ -143,15 +137,8 @@ async fn clusters_whose_lists_hang_do_not_keep_the_others_from_listing() {
     let limits = Arc::new(ListLimits::new(1, 2));
     let [dead, well] = [(); 2].map(|()| Server::with(&["x/a"]));
     dead.rule(|_| Verdict::Hang);
-    let [dead_caches, well_caches] = [&dead, &well].map(|server| {
-        Caches::new(
-            ClusterName::host(),
-            server.client(),
-            Breaker::new(BreakerSettings::default()),
-            limits.clone(),
-            CacheSettings::default(),
-        )
-    });
+    let [dead_caches, well_caches] =
+        [&dead, &well].map(|server| made(server, &breaker(), &limits, CacheSettings::default()));
     let _hanging: Vec<_> = (0..8).map(|n| started(&dead_caches, scope_number(n))).collect();
     until("a list that hangs", || dead.lists() == 1).await;
     let begin = tokio::time::Instant::now();

@@ -1,15 +1,20 @@
 //! Behaviour of whole caches, against a scripted API server.
+mod asymmetric;
 mod failures;
 mod fickle;
 mod indexes;
 mod lifecycle;
 mod logs;
+mod outages;
 mod packing;
 mod relists;
 mod server;
+mod streaming;
 mod subscribers;
 
-use super::{Cache, CacheSettings, Caches, Delta, DeltaSink, ListLimits, Origin, WatchScope, WatchState};
+use super::{
+    Cache, CacheSettings, Caches, Delta, DeltaSink, InitialList, ListLimits, Origin, WatchScope, WatchState,
+};
 use crate::{
     cluster::{ClusterName, ObjectKey},
     connect::{Breaker, BreakerSettings},
@@ -64,13 +69,25 @@ fn caches(server: &Server) -> Caches {
 }
 
 fn with_limits(server: &Server, limits: ListLimits) -> Caches {
+    made(server, &breaker(), &Arc::new(limits), CacheSettings::default())
+}
+
+fn with_settings(server: &Server, settings: CacheSettings) -> Caches {
+    made(server, &breaker(), &Arc::default(), settings)
+}
+
+fn breaker() -> Breaker {
+    Breaker::new(BreakerSettings::default())
+}
+
+fn made(server: &Server, breaker: &Breaker, limits: &Arc<ListLimits>, settings: CacheSettings) -> Caches {
     let name = ClusterName::new("one").unwrap();
     Caches::new(
         name,
         server.client(),
-        Breaker::new(BreakerSettings::default()),
-        Arc::new(limits),
-        CacheSettings::default(),
+        breaker.clone(),
+        Arc::clone(limits),
+        settings,
     )
 }
 

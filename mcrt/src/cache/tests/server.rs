@@ -19,6 +19,16 @@ pub(super) fn starts_list(call: &RequestInfo) -> bool {
     call.verb() == Verb::List && call.query("continue").is_none()
 }
 
+/// Whether a request asks which kinds of a group and version there are.
+pub(super) fn discovers(call: &RequestInfo) -> bool {
+    call.verb() == Verb::Raw
+}
+
+/// Whether a request starts a watch with what exists.
+pub(super) fn streams(call: &RequestInfo) -> bool {
+    watches(call) && call.query("sendInitialEvents") == Some("true")
+}
+
 /// Whether a request starts a watch.
 pub(super) fn watches(call: &RequestInfo) -> bool {
     call.verb() == Verb::Watch
@@ -93,6 +103,23 @@ impl Server {
     pub(super) fn delete(&self, key: &str) {
         let (namespace, name) = key.split_once('/').unwrap();
         self.sim.delete("v1", "ConfigMap", Some(namespace), name).unwrap();
+    }
+
+    /// Serves config maps no more: watches end, and what is asked of them answers 404.
+    pub(super) fn unserve(&self) {
+        self.sim.unserve("", "configmaps");
+    }
+
+    /// Serves config maps again.
+    pub(super) fn serve_again(&self) {
+        self.sim.serve(mcrt_sim::ServedKind {
+            group: String::new(),
+            version: "v1".to_owned(),
+            kind: "ConfigMap".to_owned(),
+            plural: "configmaps".to_owned(),
+            namespaced: true,
+            status_subresource: false,
+        });
     }
 
     /// Ends every watch in good order.

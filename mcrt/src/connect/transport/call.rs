@@ -11,11 +11,18 @@ pub(in crate::connect) struct Call {
     pub(super) shape: Shape,
     /// Whether it asks for the health of the server.
     pub(super) probing: bool,
+    /// Whether its sender repeats it.
+    pub(super) once: bool,
     /// Whether it changes nothing.
     pub(super) reads: bool,
     /// Whether it makes something new with each repetition.
     pub(super) posts: bool,
 }
+
+/// Marks a request, in its extensions, that its sender repeats by itself, after pauses of its own: a transport that
+/// repeated it too would ask a dead server that many times more often.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Once;
 
 /// What comes back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +45,7 @@ impl Call {
             verb: named.unwrap_or_else(|| name(method)),
             shape: Shape::of(request, named),
             probing: request.extensions().get::<Probing>().is_some(),
+            once: request.extensions().get::<Once>().is_some(),
             reads: matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS),
             posts: method == Method::POST,
         }

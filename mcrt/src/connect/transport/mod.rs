@@ -29,6 +29,7 @@ use tower::ServiceBuilder;
 
 pub(super) use bounded::Bounded;
 pub(super) use call::Call;
+pub(crate) use call::Once;
 pub(super) use crypto::install_crypto;
 
 /// Builds the client of a connection. Dials nothing.

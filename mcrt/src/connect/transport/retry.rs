@@ -18,6 +18,8 @@ use tower::BoxError;
 /// | a connection that broke | reads |
 /// | refused by HTTP/2 before anything was done | everything |
 ///
+/// Whoever repeats a request by itself ([`Once`](super::call::Once)) has only the last of them.
+///
 /// Deadlines, failed dials and refusals of our own stand: where nothing answers, asking more often does not help.
 pub(super) fn pause<B>(
     call: Call,
@@ -31,6 +33,7 @@ pub(super) fn pause<B>(
     match answer {
         Ok(answer) => {
             let again = match answer.status() {
+                _ if call.once => false,
                 StatusCode::TOO_MANY_REQUESTS => !call.posts,
                 StatusCode::SERVICE_UNAVAILABLE => call.reads,
                 _ => false,
@@ -41,7 +44,7 @@ pub(super) fn pause<B>(
         }
         Err(error) => match failure(&**error) {
             Failure::Unprocessed => Some(jitter::around(settings.pause)),
-            Failure::Broken if call.reads => Some(jitter::around(settings.pause)),
+            Failure::Broken if call.reads && !call.once => Some(jitter::around(settings.pause)),
             Failure::Broken | Failure::Final => None,
         },
     }
