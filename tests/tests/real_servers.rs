@@ -21,8 +21,7 @@ use kube::{
     core::PartialObjectMeta,
 };
 use mcrt::{
-    Action, Context, ControllerBuilder, HandWired, Manager, Reconciler, Watch,
-    multicluster_controller,
+    Action, Context, ControllerBuilder, HandWired, Manager, Reconciler, Watch, multicluster_controller,
     providers::{Clusters, File},
     reconciler,
 };

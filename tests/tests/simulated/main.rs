@@ -8,6 +8,7 @@
 mod chaos;
 mod churn;
 mod completeness;
+mod counted;
 mod dark;
 mod deadlines;
 mod fleet_events;
@@ -24,5 +25,6 @@ mod providers;
 mod refusing;
 mod requests;
 mod rotation;
+mod silent;
 mod watches;
 mod writes;
