@@ -22,6 +22,7 @@ pages! {
     asymmetric_fleets: "src/asymmetric-fleets.md"
     testing: "src/testing.md"
     simulator: "src/simulator.md"
+    connections: "src/connections.md"
     architecture: "src/architecture.md"
     wire_format: "src/wire-format.md"
     benchmarks: "src/benchmarks.md"

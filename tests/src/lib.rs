@@ -6,10 +6,12 @@ pub mod clients;
 pub mod control_plane;
 mod go;
 pub mod logs;
+pub mod measure;
 pub mod proxy;
 pub mod random;
 pub mod running;
 pub mod seeds;
+pub mod served;
 pub mod simulated;
 
 pub use mcrt::testing::{self as waiting, eventually};

@@ -35,6 +35,7 @@ pub struct Proxy {
     address: SocketAddr,
     way: watch::Sender<Way>,
     open: Arc<AtomicUsize>,
+    accepted: Arc<AtomicUsize>,
     accepting: JoinHandle<()>,
 }
 
@@ -54,11 +55,13 @@ impl Proxy {
         let address = listener.local_addr()?;
         let (way, seen) = watch::channel(way);
         let open = Arc::new(AtomicUsize::new(0));
-        let accepting = tokio::spawn(accept(listener, seen, open.clone()));
+        let accepted = Arc::new(AtomicUsize::new(0));
+        let accepting = tokio::spawn(accept(listener, seen, open.clone(), accepted.clone()));
         Ok(Self {
             address,
             way,
             open,
+            accepted,
             accepting,
         })
     }
@@ -71,6 +74,11 @@ impl Proxy {
     /// Connections that the other side holds open now.
     pub fn open(&self) -> usize {
         self.open.load(SeqCst)
+    }
+
+    /// Connections that there have been.
+    pub fn accepted(&self) -> usize {
+        self.accepted.load(SeqCst)
     }
 
     /// Breaks every connection and closes new ones at once.
@@ -100,7 +108,12 @@ impl Drop for Proxy {
     }
 }
 
-async fn accept(listener: TcpListener, mut way: watch::Receiver<Way>, open: Arc<AtomicUsize>) {
+async fn accept(
+    listener: TcpListener,
+    mut way: watch::Receiver<Way>,
+    open: Arc<AtomicUsize>,
+    accepted: Arc<AtomicUsize>,
+) {
     // Owned here: aborted with this task.
     let mut connections = JoinSet::new();
     let Ok(address) = listener.local_addr() else {
@@ -108,7 +121,7 @@ async fn accept(listener: TcpListener, mut way: watch::Receiver<Way>, open: Arc<
     };
     let mut listener = Some(listener);
     loop {
-        let accepted = tokio::select! {
+        let next = tokio::select! {
             changed = way.changed() => {
                 if changed.is_err() {
                     return;
@@ -117,10 +130,11 @@ async fn accept(listener: TcpListener, mut way: watch::Receiver<Way>, open: Arc<
                 listener = listening(listener, address, refused).await;
                 continue;
             }
-            accepted = next(listener.as_ref()) => accepted,
+            next = next(listener.as_ref()) => next,
             Some(_) = connections.join_next() => continue,
         };
-        let Ok((client, _)) = accepted else { continue };
+        let Ok((client, _)) = next else { continue };
+        accepted.fetch_add(1, SeqCst);
         connections.spawn(follow(client, way.clone(), Counted::new(&open)));
     }
 }

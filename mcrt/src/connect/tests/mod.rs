@@ -1,4 +1,5 @@
 //! Tests of the room as a whole: servers that misbehave, kubeconfigs that do.
+mod bounds;
 mod breaker;
 mod environment;
 mod fingerprint;
@@ -6,7 +7,9 @@ mod http2;
 mod http2_server;
 mod life;
 mod mutation;
+mod opt_ins;
 mod probe;
+mod proxy;
 mod server;
 pub(super) mod tls;
 mod transport;

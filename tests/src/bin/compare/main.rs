@@ -5,7 +5,6 @@
 //! child:  one side, from start until every object is reconciled -> its numbers, as a line of JSON
 //! ```
 
-mod measure;
 mod sides;
 mod site;
 mod table;
@@ -17,7 +16,7 @@ use std::{
 };
 
 use clap::{Parser, ValueEnum};
-use measure::Numbers;
+use mcrt_tests::measure::Numbers;
 use site::Site;
 use table::Runs;
 

@@ -20,11 +20,11 @@ use mcrt::{
     Action, Context, ControllerBuilder, FleetSettings, HandWired, Manager, Reconciler, Watch,
     connect::Connection, provider::ClusterSpec, providers::Clusters,
 };
+use mcrt_tests::measure::Numbers;
 use tokio::sync::Notify;
 
 use super::{
     Arguments, Outcome,
-    measure::Numbers,
     site::{MARKER, PREFIX},
 };
 

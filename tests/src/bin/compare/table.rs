@@ -1,6 +1,8 @@
 //! Medians of runs, as tables.
 
-use super::{Arguments, Side, measure::Numbers};
+use mcrt_tests::measure::Numbers;
+
+use super::{Arguments, Side};
 
 /// The runs of both sides.
 #[derive(Debug, Default)]

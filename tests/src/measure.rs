@@ -6,22 +6,25 @@ use serde::{Deserialize, Serialize};
 
 /// What one run took.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(crate) struct Numbers {
+pub struct Numbers {
     /// From the start of the program's work until every object was reconciled.
-    pub(crate) seconds: f64,
+    pub seconds: f64,
     /// Of all threads, user and system.
-    pub(crate) cpu_seconds: f64,
+    pub cpu_seconds: f64,
     /// The highest resident size so far.
-    pub(crate) peak_kib: u64,
+    pub peak_kib: u64,
     /// The resident size now.
-    pub(crate) resident_kib: u64,
+    pub resident_kib: u64,
     /// Established TCP connections of the process.
-    pub(crate) sockets: u64,
+    pub sockets: u64,
 }
 
 impl Numbers {
     /// Reads the process's own.
-    pub(crate) fn read(took: Duration) -> io::Result<Self> {
+    ///
+    /// # Errors
+    /// If `/proc` cannot be read.
+    pub fn read(took: Duration) -> io::Result<Self> {
         let status = fs::read_to_string("/proc/self/status")?;
         Ok(Self {
             seconds: took.as_secs_f64(),
