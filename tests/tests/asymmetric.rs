@@ -20,8 +20,9 @@ use kube::{
     runtime::reflector::ObjectRef,
 };
 use mcrt::{
-    Action, Cluster, Context, Controller, ControllerBuilder, FleetSettings, HandWired, Manager,
-    ManagerHandle, Reconciler, Watch, WatchState, provider::ClusterSpec, providers::Clusters,
+    Action, Cluster, Context, Controller, ControllerBuilder, FleetSettings, HandWired, InitialList,
+    ListChoice, Manager, ManagerHandle, Reconciler, Watch, WatchState, provider::ClusterSpec,
+    providers::Clusters,
 };
 use mcrt_sim::{Fault, Server, Verdict};
 use mcrt_tests::{
@@ -190,6 +191,11 @@ async fn a_kind_comes_and_goes(a: Member, b: Member, interval: Duration) {
     clusters.add(b.spec.clone()).unwrap();
     let mut settings = FleetSettings::default();
     settings.caches.discovery_interval = interval;
+    // The one that changes is listed by streams, the other by pages.
+    settings.caches.initial_list_by = Some(ListChoice::new(|name, _| match name.as_str() {
+        "b" => InitialList::Streaming,
+        _ => InitialList::Paged,
+    }));
     let manager = Manager::builder()
         .fleet_settings(settings)
         .provider(clusters)
@@ -269,6 +275,8 @@ async fn a_kind_comes_and_goes_on_simulated_clusters_without_an_error_in_the_log
         }
     });
     a_kind_comes_and_goes(a, b, Duration::from_secs(30)).await;
+    let lists = ["a", "b"].map(|name| sims.server(name).counters().kind("widgets").lists);
+    assert_eq!(lists, [1, 0]);
     let about_b = |words: &[&str]| {
         let words: Vec<_> = ["widgets"].iter().chain(words).copied().collect();
         logs.with(&words)

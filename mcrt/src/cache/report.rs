@@ -32,7 +32,7 @@ impl<K> Shared<K> {
             }
             Kind::Missing | Kind::Interrupted => debug!(%cluster, %scope, %failure, "the watch cannot start"),
             Kind::Unstreamed => {
-                info!(%cluster, %scope, %failure, "the list is not streamed: listing by pages")
+                info!(%cluster, %scope, %failure, "the list is not streamed: listing by pages");
             }
             Kind::Silent | Kind::Other => warn!(%cluster, %scope, %failure, "the watch fails: trying again"),
         }

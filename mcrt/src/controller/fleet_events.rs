@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     cache::Cacheable,
-    cluster::{ClusterName, Health},
+    cluster::ClusterName,
     fleet::{Cluster, FleetEvent},
     panic::panic_text,
     queue::Priority,
@@ -77,7 +77,8 @@ impl<R: Reconciler<Object: Cacheable>> Runtime<R> {
     }
 
     fn on_fleet_event(&self, event: &FleetEvent, held: &mut Held) {
-        if let FleetEvent::Health(_, Health::Ready) = event {
+        // Whether it is ready or degraded may decide over what is placed there.
+        if matches!(event, FleetEvent::Health(_, health) if health.takes_requests()) {
             self.host_is_concerned(held);
         }
         let (Some(map), Some((seat, named))) = (&self.on_fleet, self.seat(event)) else {
@@ -113,7 +114,8 @@ impl<R: Reconciler<Object: Cacheable>> Runtime<R> {
         }
     }
 
-    /// What is reconciled on the host may concern every cluster, so one that becomes ready concerns all of it.
+    /// What is reconciled on the host may concern every cluster, so one that can be worked with, or becomes better or
+    /// worse, concerns all of it.
     fn host_is_concerned(&self, held: &mut Held) {
         if !self.is_primary_on_host {
             return;

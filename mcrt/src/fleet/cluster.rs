@@ -135,6 +135,11 @@ impl Cluster {
         }
     }
 
+    /// Resolves when the cluster's connections end.
+    pub(super) async fn left(&self) {
+        self.0.life.token().cancelled().await;
+    }
+
     /// Has the cluster probed at once: its credentials are others.
     pub(super) fn probe_soon(&self) {
         self.0.news.notify_one();

@@ -10,6 +10,8 @@ mod event;
 mod health;
 mod participant;
 mod registry;
+mod settled;
+mod standing;
 mod supervisor;
 
 pub use cluster::Cluster;

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     cache::{Caches, ListLimits},
-    cluster::{ClusterName, Epoch, Health},
+    cluster::{ClusterName, Epoch},
     connect::{Access, ConnectError, Life},
     provider::ClusterSpec,
 };
@@ -19,20 +19,20 @@ use std::{
     fmt,
     sync::Arc,
 };
-use tokio::{sync::watch, time::Instant};
+use tokio::sync::watch;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 /// The engaged clusters. A cheap handle, the same for all who hold it.
 #[derive(Clone)]
-pub struct Fleet(Arc<Inner>);
+pub struct Fleet(pub(super) Arc<Inner>);
 
-struct Inner {
+pub(super) struct Inner {
     settings: FleetSettings,
     /// The program's own checks of each cluster.
     checks: Vec<HealthCheck>,
     lists: Arc<ListLimits>,
     /// Held for map changes and sends that never wait; no await, no user code.
-    state: Mutex<State>,
+    pub(super) state: Mutex<State>,
     participants: watch::Sender<Participants>,
     /// Owns every supervisor.
     tasks: TaskTracker,
@@ -41,19 +41,19 @@ struct Inner {
 }
 
 #[derive(Default)]
-struct State {
-    members: BTreeMap<ClusterName, Member>,
+pub(super) struct State {
+    pub(super) members: BTreeMap<ClusterName, Member>,
     /// The last life of each name, until its supervisor has ended.
     lives: HashMap<ClusterName, (Epoch, Ended)>,
     /// By name: a life that follows one that is suspended is suspended too.
-    suspended: BTreeSet<ClusterName>,
-    listeners: Listeners,
+    pub(super) suspended: BTreeSet<ClusterName>,
+    pub(super) listeners: Listeners,
     synced: bool,
     closed: bool,
 }
 
-struct Member {
-    cluster: Cluster,
+pub(super) struct Member {
+    pub(super) cluster: Cluster,
     leave: CancellationToken,
     /// What makes this life the same as one described later.
     identity: (String, u64),
@@ -98,49 +98,6 @@ impl Fleet {
     /// The host, where one is dialled.
     pub fn host(&self) -> Option<Cluster> {
         self.get(&ClusterName::host())
-    }
-
-    /// How the cluster of that name fares; [`Health::NotFound`] if none is engaged.
-    pub fn health(&self, name: &ClusterName) -> Health {
-        self.get(name)
-            .map_or(Health::NotFound, |cluster| cluster.health())
-    }
-
-    /// Suspends a cluster: nothing is sent to it but probes, and nothing of it is reconciled, until it is
-    /// [resumed](Self::resume) or leaves the fleet. Its stores stay readable, its requests are kept. What is under
-    /// way there fails.
-    ///
-    /// It holds for the name: another life of it, of which the provider tells meanwhile, is suspended too. False if
-    /// no cluster of that name is engaged.
-    pub fn suspend(&self, name: &ClusterName) -> bool {
-        let cluster = {
-            let mut state = self.0.state.lock();
-            let Some(member) = state.members.get(name) else {
-                return false;
-            };
-            let cluster = member.cluster.clone();
-            state.suspended.insert(name.clone());
-            cluster
-        };
-        tracing::info!(cluster = %name, "suspended by hand");
-        self.observe(&cluster, Condition::suspend);
-        true
-    }
-
-    /// Ends a suspension. False if no cluster of that name is suspended.
-    pub fn resume(&self, name: &ClusterName) -> bool {
-        let cluster = {
-            let mut state = self.0.state.lock();
-            if !state.suspended.remove(name) {
-                return false;
-            }
-            state.members.get(name).map(|member| member.cluster.clone())
-        };
-        tracing::info!(cluster = %name, "resumed by hand");
-        if let Some(cluster) = cluster {
-            self.observe(&cluster, |condition, _| condition.resume());
-        }
-        true
     }
 
     /// Whether the provider has named every cluster that it knows at least once.
@@ -309,36 +266,6 @@ impl Fleet {
             .is_some_and(|(epoch, _)| *epoch == cluster.epoch())
         {
             state.lives.remove(cluster.name());
-        }
-    }
-
-    /// Takes note of something about a cluster; then its breaker, its health and what is told of it follow.
-    ///
-    /// Under the lock of the condition throughout, so that all of them follow in the same order. A breaker opens
-    /// before and closes before its health says so: whoever is told can rely on it.
-    pub(super) fn observe<T>(&self, cluster: &Cluster, note: impl FnOnce(&mut Condition, Instant) -> T) -> T {
-        let now = Instant::now();
-        let mut condition = cluster.condition().lock();
-        let before = condition.stops();
-        let noted = note(&mut condition, now);
-        condition.steer(cluster.transport().breaker(), before);
-        let health = condition.health(now);
-        if cluster.set_health(health) {
-            let complaints = condition.complaints().join("; ");
-            tracing::info!(cluster = %cluster, %health, complaints, "health changed");
-            self.tell_health(cluster, health);
-        }
-        noted
-    }
-
-    fn tell_health(&self, cluster: &Cluster, health: Health) {
-        let mut state = self.0.state.lock();
-        let current = state
-            .members
-            .get(cluster.name())
-            .is_some_and(|member| member.cluster == *cluster);
-        if current {
-            state.listeners.tell(&FleetEvent::Health(cluster.clone(), health));
         }
     }
 

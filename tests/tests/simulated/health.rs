@@ -1,19 +1,32 @@
 //! What a cluster has to have and to pass to be ready, and what it means when it is not.
 
 use std::{
-    sync::atomic::{AtomicU32, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
     time::Duration,
 };
 
+use futures::{
+    StreamExt as _,
+    channel::mpsc::{UnboundedReceiver, unbounded},
+    stream::{self, BoxStream},
+};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use mcrt::{
     Controller, Fleet, Health, Watch,
     connect::Access,
-    provider::ClusterSpec,
+    provider::{Change, ClusterSpec, Provider},
+    providers::Clusters,
     testing::{Setup, TestFleet},
 };
 use mcrt_sim::{Server, User, Verdict};
-use mcrt_tests::simulated::{Recorder, Running, Sims, config, fail_kind, name};
+use mcrt_tests::{
+    logs::Logs,
+    simulated::{Recorder, Running, Sims, config, fail_kind, hang, name},
+};
+use parking_lot::Mutex;
 use tokio::time::{Instant, sleep};
 use tower::ServiceExt as _;
 
@@ -309,6 +322,90 @@ async fn a_kind_that_is_refused_whatever_the_reviews_say_degrades_the_cluster_an
                     seen.expect("a", "object", 1)
                 })
                 .await;
+        })
+        .await;
+}
+
+/// The provider of a fleet, which can also fail to read a description.
+struct Fallible {
+    clusters: Clusters,
+    failures: Arc<Mutex<Option<UnboundedReceiver<String>>>>,
+}
+
+impl Provider for Fallible {
+    fn name(&self) -> &'static str {
+        "fallible"
+    }
+
+    fn changes(self: Arc<Self>) -> BoxStream<'static, Change> {
+        let failures = self.failures.lock().take();
+        let failures = stream::iter(failures).flatten().map(Change::Failed);
+        stream::select(Arc::new(self.clusters.clone()).changes(), failures).boxed()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_description_that_cannot_be_read_is_no_outage_and_an_outage_is_no_wrong_description() {
+    let logs = Logs::keep();
+    let sims = Sims::of(["a"]);
+    let server = sims.server("a");
+    server.create(config("object")).unwrap();
+    let (fail, failures) = unbounded();
+    let seen: Recorder = Recorder::default();
+    sims.manager()
+        .provider(Fallible {
+            clusters: sims.provider(),
+            failures: Arc::new(Mutex::new(Some(failures))),
+        })
+        .controller(seen.controller("seen"))
+        .run(async |running| {
+            running.settled().await;
+            let epoch = running.cluster("a").epoch();
+            fail.unbounded_send("secret `a`: not a kubeconfig at line 3".to_owned())
+                .unwrap();
+            server.hook(|_| Verdict::Pass);
+            server.create(config("more")).unwrap();
+            running
+                .within(SECOND, "the last good description is used", async || {
+                    seen.expect("a", "more", 1)
+                })
+                .await;
+            is(running.handle.fleet(), "ready").unwrap();
+            assert_eq!(logs.with(&["WARN", "not a kubeconfig at line 3"]).len(), 1);
+            // The network goes while the description is still wrong: that is what its health says.
+            server.hook(|_| Verdict::Reset);
+            server.disconnect_watches();
+            becomes(running, SECOND * 20, "unreachable").await;
+            server.clear_hook();
+            becomes(running, SECOND * 10, "ready").await;
+            assert_eq!(running.cluster("a").epoch(), epoch, "no new life");
+            sims.leave("a");
+            running
+                .within(SECOND, "only its removal takes it away", async || {
+                    is(running.handle.fleet(), "not found")
+                })
+                .await;
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_program_that_is_started_while_a_cluster_is_down_is_ready_after_its_patience() {
+    let sims = Sims::of(["a", "b", "c", "d", "e"]);
+    hang(&sims.server("c"));
+    let seen: Recorder = Recorder::default();
+    sims.manager()
+        .controller(seen.controller("seen"))
+        .run(async |running| {
+            let fleet = running.handle.fleet();
+            let began = Instant::now();
+            assert_eq!(fleet.settled(SECOND * 10).await, Some(vec![name("c")]));
+            assert_eq!(began.elapsed(), SECOND * 10);
+            sims.server("c").clear_hook();
+            assert_eq!(fleet.settled(SECOND * 60).await, Some(Vec::new()));
+            let began = Instant::now();
+            assert_eq!(fleet.settled(SECOND * 60).await, Some(Vec::new()));
+            assert_eq!(began.elapsed(), Duration::ZERO);
         })
         .await;
 }

@@ -90,7 +90,7 @@ impl Bed {
         }
     }
 
-    fn from_now_on(&self, does: Does) {
+    fn does(&self, does: Does) {
         *self.fake.does.lock() = does;
     }
 
@@ -121,17 +121,17 @@ fn is_refusal(error: &kube::Error) -> bool {
 #[tokio::test(start_paused = true)]
 async fn it_opens_after_failures_in_a_row_and_then_nothing_but_probes_goes_out() {
     let bed = Bed::new();
-    bed.from_now_on(Does::Break);
+    bed.does(Does::Break);
     bed.ask_often(4).await;
-    bed.from_now_on(Does::Answer(500));
+    bed.does(Does::Answer(500));
     bed.ask_often(1).await;
-    bed.from_now_on(Does::Break);
+    bed.does(Does::Break);
     bed.ask_often(4).await;
     assert!(bed.breaker().circuit().is_closed(), "an answer came in between");
     bed.ask_often(1).await;
     assert!(matches!(bed.breaker().circuit(), Circuit::Open { .. }));
     let asked = bed.fake.asked.load(Ordering::SeqCst);
-    bed.from_now_on(Does::Answer(200));
+    bed.does(Does::Answer(200));
     assert!(is_refusal(&bed.ask().await.unwrap_err()));
     assert_eq!(bed.fake.asked.load(Ordering::SeqCst), asked);
     probe(&bed.transport.client(), Duration::from_secs(3))
@@ -155,11 +155,11 @@ async fn answers_of_the_server_and_faults_of_ours_do_not_count_pages_of_a_gatewa
         Does::AnswerJson(503),
         Does::FailOfOurs,
     ] {
-        bed.from_now_on(does.clone());
+        bed.does(does.clone());
         bed.ask_often(20).await;
         assert!(bed.breaker().circuit().is_closed(), "{does:?}");
     }
-    bed.from_now_on(Does::Answer(502));
+    bed.does(Does::Answer(502));
     bed.ask_often(5).await;
     assert!(!bed.breaker().circuit().is_closed());
 }
@@ -167,7 +167,7 @@ async fn answers_of_the_server_and_faults_of_ours_do_not_count_pages_of_a_gatewa
 #[tokio::test(start_paused = true)]
 async fn requests_whose_callers_go_away_count_as_nothing() {
     let bed = Bed::new();
-    bed.from_now_on(Does::Hang);
+    bed.does(Does::Hang);
     for _ in 0..20 {
         assert!(timeout(Duration::from_millis(10), bed.ask()).await.is_err());
     }
@@ -177,7 +177,7 @@ async fn requests_whose_callers_go_away_count_as_nothing() {
 #[tokio::test(start_paused = true)]
 async fn what_waits_for_an_answer_fails_when_it_opens() {
     let bed = Bed::new();
-    bed.from_now_on(Does::Hang);
+    bed.does(Does::Hang);
     let began = Instant::now();
     let opening = async {
         tokio::time::sleep(Duration::from_secs(1)).await;

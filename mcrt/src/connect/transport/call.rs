@@ -5,6 +5,10 @@ use std::time::Duration;
 
 /// What a request is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "facts about a request, each on its own"
+)]
 pub(in crate::connect) struct Call {
     /// kube's name of the call, or the method of a request that was made by hand.
     pub(super) verb: &'static str,

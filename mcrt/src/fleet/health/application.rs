@@ -1,6 +1,6 @@
 //! The checks that a program makes of its clusters.
-use super::{Watchdog, condition::APPLICATION};
-use crate::{Error, fleet::Cluster, jitter::around, panic::panic_text};
+use super::{Watchdog, condition::APPLICATION, shaken};
+use crate::{Error, fleet::Cluster, panic::panic_text};
 use futures::{
     FutureExt,
     future::{BoxFuture, join_all},
@@ -54,7 +54,7 @@ impl Watchdog<'_> {
             if self.breaker().circuit().is_closed() {
                 self.observe(|condition, now| condition.checked(at, outcome, now));
             }
-            sleep(around(self.settings.application.interval)).await;
+            sleep(shaken(self.settings.application.interval)).await;
         }
     }
 

@@ -1,9 +1,10 @@
 //! The loop that asks a cluster whether it answers.
-use super::{Watchdog, condition::Pace};
-use crate::{
-    connect::{self, Answered, ConnectError},
-    jitter::around,
+use super::{
+    Watchdog,
+    condition::{Condition, Pace},
+    shaken,
 };
+use crate::connect::{self, Answered, ConnectError};
 use tokio::time::{Instant, sleep_until};
 
 impl Watchdog<'_> {
@@ -29,7 +30,9 @@ impl Watchdog<'_> {
         sleep_until(due).await;
         let began = Instant::now();
         let deadline = self.settings.liveness.deadline;
-        (began, connect::probe(&self.cluster.client(), deadline).await)
+        let client = self.cluster.client();
+        // Boxed, since it is seldom under way: an idle cluster does not hold its memory.
+        (began, Box::pin(connect::probe(&client, deadline)).await)
     }
 
     /// Takes note of an outage that the breaker has found by itself.
@@ -37,7 +40,7 @@ impl Watchdog<'_> {
         if !self.breaker().is_tripped() {
             return false;
         }
-        let outage = self.observe(|condition, now| condition.lost_contact(now));
+        let outage = self.observe(Condition::lost_contact);
         if outage {
             tracing::warn!(
                 cluster = %self.cluster,
@@ -66,8 +69,8 @@ impl Watchdog<'_> {
             Err(error) => self.note_failure(&error),
         };
         let due = match pace {
-            Pace::FromStart(interval) => began + around(interval),
-            Pace::FromEnd(interval) => Instant::now() + around(interval),
+            Pace::FromStart(interval) => began + shaken(interval),
+            Pace::FromEnd(interval) => Instant::now() + shaken(interval),
         };
         due.max(Instant::now())
     }

@@ -9,6 +9,7 @@
 mod application;
 mod condition;
 mod liveness;
+mod questions;
 mod readiness;
 mod settings;
 #[cfg(test)]
@@ -21,9 +22,18 @@ pub(super) use condition::Condition;
 pub(crate) use readiness::Required;
 
 use super::{Cluster, Fleet, supervisor::Participants};
-use crate::connect::Breaker;
+use crate::{connect::Breaker, jitter::around};
 use futures::future::join3;
+use std::time::Duration;
 use tokio::{sync::watch, time::Instant};
+
+/// No interval is shorter, whatever is set: a zero is not to keep a cluster busy.
+const SHORTEST: Duration = Duration::from_millis(10);
+
+/// An interval as it is waited for.
+fn shaken(interval: Duration) -> Duration {
+    around(interval.max(SHORTEST))
+}
 
 /// Looks after one cluster.
 pub(super) struct Watchdog<'a> {

@@ -1,15 +1,18 @@
 //! Whether a cluster has what is required of it: a version, kinds, permissions.
-use super::{ReadinessSettings, Watchdog, condition::READINESS};
+use super::{
+    ReadinessSettings, Watchdog,
+    condition::READINESS,
+    questions::{self, full_name, group_version, parsed, refusal},
+    shaken,
+};
 use crate::{
     cache::{WatchScope, WatchState},
-    connect::{ConnectError, ask},
+    connect::ConnectError,
     fleet::Cluster,
     jitter::around,
 };
-use http::{Method, Request, StatusCode};
-use kube::{client::Body, core::ApiResource};
-use serde::Deserialize;
-use serde_json::json;
+use http::StatusCode;
+use kube::core::ApiResource;
 use std::collections::{BTreeSet, HashMap};
 use tokio::time::{Instant, sleep, timeout};
 
@@ -36,18 +39,20 @@ impl Watchdog<'_> {
         let mut look = Look::new(self.cluster, settings);
         loop {
             self.takes_requests().await;
-            let outcome = timeout(settings.deadline, look.look(&self.required())).await;
+            // Boxed, since it is seldom under way: an idle cluster does not hold its memory.
+            let required = self.required();
+            let outcome = timeout(settings.deadline, Box::pin(look.look(&required))).await;
+            // Where the cluster does not answer, liveness has its own word on that.
             match outcome {
                 Ok(Ok(missing)) => self.found(&missing),
-                // Liveness has its own word on that.
                 Ok(Err(error)) => {
-                    tracing::debug!(cluster = %self.cluster, %error, "cannot look for what is required")
+                    tracing::debug!(cluster = %self.cluster, %error, "cannot look for what is required");
                 }
                 Err(_) => {
-                    tracing::debug!(cluster = %self.cluster, "looking for what is required takes too long")
+                    tracing::debug!(cluster = %self.cluster, "looking for what is required takes too long");
                 }
             }
-            sleep(around(settings.interval)).await;
+            sleep(shaken(settings.interval)).await;
         }
     }
 
@@ -126,7 +131,7 @@ impl<'a> Look<'a> {
         if self.kept.contains_key(&Question::Version) {
             return Ok(None);
         }
-        let (status, said) = self.get::<Version>("/version").await?;
+        let (status, said) = questions::version(&self.client(), self.settings.deadline).await?;
         let Some(said) = said else {
             // Whoever may not ask can still work: without a minimum nothing depends on the answer.
             let needed = self.settings.minimum_version.is_some();
@@ -160,7 +165,7 @@ impl<'a> Look<'a> {
             .filter(|one| !self.kept.contains_key(&question(one)));
         let paths: BTreeSet<_> = open.map(|one| group_version(&one.resource)).collect();
         for path in paths {
-            let (status, said) = self.get::<Served>(&path).await?;
+            let (status, said) = questions::kinds(&self.client(), &path, self.settings.deadline).await?;
             // Where discovery is refused or broken, the kinds are not known to be missing.
             let untold = said.is_none() && status != StatusCode::NOT_FOUND;
             let served = said.unwrap_or_default().resources;
@@ -217,40 +222,17 @@ impl<'a> Look<'a> {
             .any(|(scope, state)| one.is_watched_by(scope) && *state == WatchState::Forbidden)
     }
 
-    /// Whether we may; also if the server does not tell.
     async fn may(
         &self,
         resource: &ApiResource,
         namespace: Option<&str>,
         verb: &'static str,
     ) -> Result<bool, ConnectError> {
-        let review = json!({
-            "apiVersion": "authorization.k8s.io/v1",
-            "kind": "SelfSubjectAccessReview",
-            "spec": { "resourceAttributes": {
-                "group": resource.group, "version": resource.version, "resource": resource.plural,
-                "namespace": namespace.unwrap_or_default(), "verb": verb,
-            }},
-        });
-        let mut request = Request::new(Body::from(review.to_string().into_bytes()));
-        *request.method_mut() = Method::POST;
-        *request.uri_mut() = http::Uri::from_static("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews");
-        let json = http::HeaderValue::from_static("application/json");
-        request.headers_mut().insert(http::header::CONTENT_TYPE, json);
-        let (_, review) = ask::<Review>(&self.cluster.client(), request, self.settings.deadline).await?;
-        Ok(review.is_none_or(|review| review.status.allowed))
+        questions::may(&self.client(), resource, namespace, verb, self.settings.deadline).await
     }
 
-    async fn get<T: serde::de::DeserializeOwned>(
-        &self,
-        path: &str,
-    ) -> Result<(StatusCode, Option<T>), ConnectError> {
-        let mut request = Request::new(Body::empty());
-        // A group that makes no path is served nowhere.
-        *request.uri_mut() = path
-            .parse()
-            .unwrap_or_else(|_| http::Uri::from_static("/apis/-/-"));
-        ask(&self.cluster.client(), request, self.settings.deadline).await
+    fn client(&self) -> kube::Client {
+        self.cluster.client()
     }
 
     fn keep(&mut self, question: Question) {
@@ -263,84 +245,5 @@ fn places(one: &Required) -> Vec<Option<String>> {
     match &*one.namespaces {
         [] => vec![None],
         namespaces => namespaces.iter().cloned().map(Some).collect(),
-    }
-}
-
-fn group_version(resource: &ApiResource) -> String {
-    match &*resource.group {
-        "" => format!("/api/{}", resource.version),
-        group => format!("/apis/{group}/{}", resource.version),
-    }
-}
-
-fn full_name(resource: &ApiResource) -> String {
-    match &*resource.group {
-        "" => format!("{} ({})", resource.plural, resource.version),
-        group => format!("{}.{group} ({})", resource.plural, resource.version),
-    }
-}
-
-fn refusal(resource: &ApiResource, namespace: Option<&str>, verb: &str) -> String {
-    let name = full_name(resource);
-    match namespace {
-        Some(namespace) => format!("may not {verb} {name} in namespace {namespace}"),
-        None => format!("may not {verb} {name} in all namespaces"),
-    }
-}
-
-/// Major and minor of `v1.37.2`, `v1.29.3-eks-a1b2`, `1.31.0+k3s1`.
-fn parsed(version: &str) -> Option<(u32, u32)> {
-    let mut parts = version.trim_start_matches('v').split('.');
-    let major = parts.next()?.parse().ok()?;
-    let minor = parts.next()?;
-    let digits = minor.find(|c: char| !c.is_ascii_digit()).unwrap_or(minor.len());
-    Some((major, minor.get(..digits)?.parse().ok()?))
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Version {
-    git_version: String,
-}
-
-#[derive(Default, Deserialize)]
-struct Served {
-    resources: Vec<Resource>,
-}
-
-#[derive(Deserialize)]
-struct Resource {
-    name: String,
-}
-
-#[derive(Deserialize)]
-struct Review {
-    status: Allowed,
-}
-
-#[derive(Deserialize)]
-struct Allowed {
-    allowed: bool,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_version_is_read_whoever_built_the_server() {
-        let cases = [
-            ("v1.37.2", Some((1, 37))),
-            ("v1.29.3-eks-a1b2", Some((1, 29))),
-            ("1.31.0+k3s1", Some((1, 31))),
-            ("v1.24+", Some((1, 24))),
-            ("v2.0", Some((2, 0))),
-            ("unknown", None),
-            ("v1", None),
-            ("", None),
-        ];
-        for (version, expected) in cases {
-            assert_eq!(parsed(version), expected, "{version}");
-        }
     }
 }
