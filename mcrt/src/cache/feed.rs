@@ -4,11 +4,12 @@ use super::{
     failure::{Failure, Kind},
     limits::{ClusterLists, ListPermit},
     pruned::Pruned,
-    pulse::{Pulse, SILENCE},
+    pulse::Pulse,
     scope::Cacheable,
-    served::{Awaited, Served},
+    served::Served,
     settings::CacheSettings,
     streaming::{Streaming, unmarked},
+    waits::{Pause, closes, opens, overdue, silence},
 };
 use crate::{
     connect::{Breaker, Circuit},
@@ -24,7 +25,6 @@ use kube::{
     runtime::watcher::{self, Event, InitialListStrategy, watcher},
 };
 use std::{
-    convert::Infallible,
     sync::{Arc, atomic::Ordering::Relaxed},
     time::Duration,
 };
@@ -302,26 +302,6 @@ impl<K: Cacheable> Feed<K> {
     }
 }
 
-/// What a feed waits for before it goes on.
-enum Pause {
-    Until(Instant),
-    /// The kind to be served.
-    Absent(Awaited),
-}
-
-impl Pause {
-    fn of(pause: Duration) -> Self {
-        Self::Until(Instant::now() + pause)
-    }
-
-    async fn over(&mut self) {
-        match self {
-            Self::Until(at) => tokio::time::sleep_until(*at).await,
-            Self::Absent(awaited) => awaited.served().await,
-        }
-    }
-}
-
 /// What comes to a feed.
 enum Came<K> {
     Opened,
@@ -337,38 +317,5 @@ impl<K> Came<K> {
             // kube's watcher never ends; should it, another takes over.
             None => Self::Failure(Failure::silent()),
         }
-    }
-}
-
-async fn opens(circuit: &mut watch::Receiver<Circuit>) {
-    if circuit.wait_for(|circuit| !circuit.is_closed()).await.is_err() {
-        // The breaker is held by the feed itself.
-        std::future::pending::<()>().await;
-    }
-}
-
-async fn closes(circuit: &mut watch::Receiver<Circuit>) {
-    if circuit.wait_for(|circuit| circuit.is_closed()).await.is_err() {
-        std::future::pending::<()>().await;
-    }
-}
-
-/// Waits until the server has said nothing for too long. A list may take its time while bytes arrive.
-async fn silence(pulse: &Pulse) {
-    let begin = Instant::now();
-    loop {
-        let due = pulse.last_message().map_or(begin, |last| last.max(begin)) + SILENCE;
-        if Instant::now() >= due {
-            return;
-        }
-        tokio::time::sleep_until(due).await;
-    }
-}
-
-/// Lets a list that takes too long yield to the fleet.
-async fn overdue(permit: Option<&mut ListPermit>) -> Infallible {
-    match permit {
-        Some(permit) => permit.yield_when_overdue().await,
-        None => std::future::pending().await,
     }
 }

@@ -34,6 +34,7 @@ mod subscribers;
 mod table;
 #[cfg(test)]
 mod tests;
+mod waits;
 mod writer;
 
 pub use caches::Caches;
