@@ -23,11 +23,13 @@ enum Way {
     Open(SocketAddr),
     /// New connections are closed at once, those of before are gone.
     Cut,
+    /// New connections are refused, those of before are gone: nothing listens.
+    Refused,
     /// Connections stand, and nothing is ever answered.
     Silent,
 }
 
-/// A listener on loopback that passes connections on, closes them or keeps silent; dropped, it is gone.
+/// A listener on loopback that passes connections on, closes or refuses them, or keeps silent; dropped, it is gone.
 #[derive(Debug)]
 pub struct Proxy {
     address: SocketAddr,
@@ -84,6 +86,11 @@ impl Proxy {
         self.way.send_replace(Way::Cut);
     }
 
+    /// Breaks every connection and refuses new ones.
+    pub fn refuse(&self) {
+        self.way.send_replace(Way::Refused);
+    }
+
     /// Keeps every connection, and passes nothing on any more.
     pub fn fall_silent(&self) {
         self.way.send_replace(Way::Silent);
@@ -103,20 +110,48 @@ impl Drop for Proxy {
 
 async fn accept(
     listener: TcpListener,
-    way: watch::Receiver<Way>,
+    mut way: watch::Receiver<Way>,
     open: Arc<AtomicUsize>,
     accepted: Arc<AtomicUsize>,
 ) {
     // Owned here: aborted with this task.
     let mut connections = JoinSet::new();
+    let Ok(address) = listener.local_addr() else {
+        return;
+    };
+    let mut listener = Some(listener);
     loop {
         let next = tokio::select! {
-            next = listener.accept() => next,
+            changed = way.changed() => {
+                if changed.is_err() {
+                    return;
+                }
+                let refused = *way.borrow_and_update() == Way::Refused;
+                listener = listening(listener, address, refused).await;
+                continue;
+            }
+            next = next(listener.as_ref()) => next,
             Some(_) = connections.join_next() => continue,
         };
         let Ok((client, _)) = next else { continue };
         accepted.fetch_add(1, SeqCst);
         connections.spawn(follow(client, way.clone(), Counted::new(&open)));
+    }
+}
+
+/// Closes the port, or opens it again; nobody else takes it meanwhile, with any luck.
+async fn listening(now: Option<TcpListener>, address: SocketAddr, refused: bool) -> Option<TcpListener> {
+    match now {
+        _ if refused => None,
+        Some(listener) => Some(listener),
+        None => TcpListener::bind(address).await.ok(),
+    }
+}
+
+async fn next(listener: Option<&TcpListener>) -> io::Result<(TcpStream, SocketAddr)> {
+    match listener {
+        Some(listener) => listener.accept().await,
+        None => std::future::pending().await,
     }
 }
 
@@ -152,7 +187,7 @@ impl Drop for Counted {
 /// Ends with the connection; errors are how connections end.
 async fn serve(client: &mut TcpStream, way: Way) {
     match way {
-        Way::Cut => {}
+        Way::Cut | Way::Refused => {}
         Way::Silent => {
             let mut heard = [0; 1024];
             while client.read(&mut heard).await.is_ok_and(|read| read > 0) {}
@@ -199,6 +234,27 @@ mod tests {
         client.write_all(b"b").await.unwrap();
         assert_eq!(client.read_u8().await.unwrap(), b'b');
         echo.abort();
+    }
+
+    #[tokio::test]
+    async fn a_refused_way_has_nobody_listening_until_it_is_mended() {
+        let server = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let proxy = Proxy::to(server.local_addr().unwrap()).await.unwrap();
+        let mut client = TcpStream::connect(proxy.address()).await.unwrap();
+        proxy.refuse();
+        assert!(client.read_u8().await.is_err());
+        eventually(LIMIT, "a refusal", async || {
+            match TcpStream::connect(proxy.address()).await {
+                Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => Ok(()),
+                other => Err(format!("{other:?}")),
+            }
+        })
+        .await;
+        proxy.mend(server.local_addr().unwrap());
+        eventually(LIMIT, "a connection", async || {
+            TcpStream::connect(proxy.address()).await.map(drop)
+        })
+        .await;
     }
 
     #[tokio::test]

@@ -121,6 +121,11 @@ impl<T: Send + Sync, const GONE: bool> Recorder<T, GONE> {
         self.runs.lock().clone()
     }
 
+    /// The run that began last.
+    pub fn last(&self) -> Option<Run> {
+        self.runs.lock().last().cloned()
+    }
+
     /// Forgets the runs so far.
     pub fn forget(&self) {
         self.runs.lock().clear();
