@@ -13,70 +13,90 @@ const READ_DEADLINE: Duration = Duration::from_secs(5);
 /// Largest token that is read; servers take headers of 8 to 64 KiB.
 const MAX_TOKEN: u64 = 64 << 10;
 
+/// After it could not be read and there is no token, how long that is said without another look.
+const PAUSE: Duration = Duration::from_secs(1);
+
 pub(super) struct TokenFile {
     path: PathBuf,
-    last: Mutex<Option<Read>>,
-    /// When a refusal last had the file read.
-    refused: Mutex<Option<Instant>>,
+    /// Held for copies only.
+    last: Mutex<Last>,
 }
 
-#[derive(Clone)]
-struct Read {
-    at: Instant,
-    header: HeaderValue,
+#[derive(Default)]
+struct Last {
+    token: Option<HeaderValue>,
+    /// When somebody last began to read.
+    read: Option<Instant>,
+    /// Why the last attempt failed while there was no token.
+    failed: Option<String>,
+    /// When a refusal last had the file read.
+    refused: Option<Instant>,
 }
 
 impl TokenFile {
     pub(super) fn new(path: PathBuf) -> Self {
         Self {
             path,
-            last: Mutex::new(None),
-            refused: Mutex::new(None),
+            last: Mutex::default(),
         }
     }
 
-    /// The token, at most a minute old; the last good one while the file cannot be read.
+    /// The token, at most a minute old; the last good one while the file cannot be read, or somebody else reads it.
     pub(super) async fn header(&self) -> Result<HeaderValue, ConnectError> {
-        let last = self.last.lock().clone();
-        match last {
-            Some(read) if read.at.elapsed() < TOKEN_AGE => Ok(read.header),
-            last => self.renew(last.map(|read| read.header)).await,
-        }
+        let before = {
+            let mut last = self.last.lock();
+            let since = last.read.map_or(Duration::MAX, |read| read.elapsed());
+            match (&last.token, &last.failed) {
+                (Some(token), _) if since < TOKEN_AGE => return Ok(token.clone()),
+                (None, Some(reason)) if since < PAUSE => return Err(self.failed(reason.clone())),
+                _ => {}
+            }
+            // Others go on with the old one meanwhile: files on a network that is gone take a thread each.
+            last.read = Some(Instant::now());
+            last.token.clone()
+        };
+        self.renew(before).await
     }
 
     /// Reads the file because a server refused a token, at most once per interval; true if another is there now.
     pub(super) async fn refused(&self, sent: Option<&HeaderValue>, interval: Duration) -> bool {
-        if let Some(read) = &*self.last.lock()
-            && sent != Some(&read.header)
-        {
-            return true;
-        }
-        let now = Instant::now();
-        let before = self.refused.lock().replace(now);
-        if let Some(before) = before
-            && now - before < interval
-        {
-            *self.refused.lock() = Some(before);
-            return false;
-        }
-        let last = self.last.lock().clone().map(|read| read.header);
-        self.renew(last).await.is_ok_and(|header| sent != Some(&header))
+        let before = {
+            let mut last = self.last.lock();
+            if last.token.is_some() && last.token.as_ref() != sent {
+                return true;
+            }
+            if last.refused.is_some_and(|refused| refused.elapsed() < interval) {
+                return false;
+            }
+            let now = Some(Instant::now());
+            (last.refused, last.read) = (now, now);
+            last.token.clone()
+        };
+        self.renew(before).await.is_ok_and(|token| sent != Some(&token))
     }
 
-    async fn renew(&self, last: Option<HeaderValue>) -> Result<HeaderValue, ConnectError> {
+    async fn renew(&self, before: Option<HeaderValue>) -> Result<HeaderValue, ConnectError> {
         let read = tokio::time::timeout(READ_DEADLINE, self.read()).await;
         let read = read.unwrap_or_else(|_| Err(format!("not read within {READ_DEADLINE:?}")));
-        match (read, last) {
-            (Ok(header), _) | (Err(_), Some(header)) => {
-                let at = Instant::now();
-                let header_of_now = header.clone();
-                *self.last.lock() = Some(Read { at, header });
-                Ok(header_of_now)
+        let mut last = self.last.lock();
+        match (read, before) {
+            (Ok(token), _) => {
+                last.token = Some(token.clone());
+                last.failed = None;
+                Ok(token)
             }
-            (Err(reason), None) => Err(ConnectError::TokenFile {
-                path: self.path.clone(),
-                reason,
-            }),
+            (Err(_), Some(token)) => Ok(token),
+            (Err(reason), None) => {
+                last.failed = Some(reason.clone());
+                Err(self.failed(reason))
+            }
+        }
+    }
+
+    fn failed(&self, reason: String) -> ConnectError {
+        ConnectError::TokenFile {
+            path: self.path.clone(),
+            reason,
         }
     }
 

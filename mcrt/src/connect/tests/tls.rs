@@ -10,7 +10,7 @@ use rustls::{
     pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
     server::WebPkiClientVerifier,
 };
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpListener,
@@ -39,8 +39,15 @@ impl Authority {
 
     /// Certificate and key.
     pub(in crate::connect) fn sign(&self, name: &str) -> (String, String) {
+        self.sign_for(name, 1975..4096)
+    }
+
+    /// Valid from the beginning of one year to that of another.
+    fn sign_for(&self, name: &str, years: Range<i32>) -> (String, String) {
         let key = KeyPair::generate().unwrap();
-        let params = CertificateParams::new(vec![name.to_owned()]).unwrap();
+        let mut params = CertificateParams::new(vec![name.to_owned()]).unwrap();
+        params.not_before = rcgen::date_time_ymd(years.start, 1, 1);
+        params.not_after = rcgen::date_time_ymd(years.end, 1, 1);
         (
             params.signed_by(&key, &self.0).unwrap().pem(),
             key.serialize_pem(),
@@ -54,7 +61,14 @@ pub(in crate::connect) fn data(field: &str, pem: &str) -> String {
 
 /// Serves `/version` as `api.test` to clients that the authority signed; gives the address.
 async fn serve(authority: &Authority, tasks: &mut JoinSet<()>) -> String {
-    let (certificate, key) = authority.sign("api.test");
+    serve_with(authority, authority.sign("api.test"), tasks).await
+}
+
+async fn serve_with(
+    authority: &Authority,
+    (certificate, key): (String, String),
+    tasks: &mut JoinSet<()>,
+) -> String {
     let mut clients = RootCertStore::empty();
     clients
         .add(CertificateDer::from_pem_slice(authority.pem().as_bytes()).unwrap())
@@ -143,6 +157,22 @@ async fn authority_client_certificate_and_server_name_are_used() {
         reach(&server, &[&other, name], &user).await,
         "an unknown authority",
     );
+}
+
+#[tokio::test]
+async fn a_server_whose_certificate_is_out_of_its_time_is_named_with_the_reason() {
+    let authority = Authority::new();
+    let ca = data("certificate-authority-data", &authority.pem());
+    let mut tasks = JoinSet::new();
+    for (years, reason) in [(2000..2001, "has expired"), (3000..3001, "is not valid yet")] {
+        let shown = authority.sign_for("api.test", years);
+        let server = format!("https://{}", serve_with(&authority, shown, &mut tasks).await);
+        let error = reach(&server, &[&ca, "tls-server-name: api.test"], &[])
+            .await
+            .unwrap_err();
+        let text = error.to_string();
+        assert!(text.starts_with(&server) && text.contains(reason), "{text}");
+    }
 }
 
 #[test]

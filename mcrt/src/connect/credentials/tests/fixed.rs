@@ -61,15 +61,16 @@ async fn a_replaced_certificate_shows_in_the_next_handshake_and_counts() {
 async fn material_that_cannot_be_used_leaves_the_last_good_in_place() {
     let authority = Authority::new();
     let ((one, _), (two, key)) = (authority.sign("client"), authority.sign("client"));
-    let user = |certificate: &str| {
-        let user = [
-            data("client-certificate-data", certificate),
-            data("client-key-data", &key),
-        ];
-        connection(&[&user[0], &user[1]])
-    };
-    let material = Material::new(&user(&two), &CredentialSettings::default(), &Life::new()).unwrap();
-    let error = material.replace(&user(&one)).unwrap_err();
+    let user = [
+        data("client-certificate-data", &two),
+        data("client-key-data", &key),
+    ];
+    let good = connection(&[&user[0], &user[1]]);
+    let material = Material::new(&good, &CredentialSettings::default(), &Life::new()).unwrap();
+    // Vetting lets no such pair pass.
+    let mut mixed = good.clone();
+    mixed.identity.as_mut().unwrap().certificate = one.into_bytes();
+    let error = material.replace(&mixed).unwrap_err();
     assert_eq!(
         error.to_string(),
         "context `c`: client certificate: the key is not that of the certificate"

@@ -65,3 +65,15 @@ async fn a_file_that_holds_no_usable_token_is_an_error_that_names_it_and_not_its
         );
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_file_that_cannot_be_read_is_not_looked_at_by_every_request() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("token");
+    let file = TokenFile::new(path.clone());
+    assert!(file.header().await.is_err());
+    std::fs::write(&path, "first").unwrap();
+    assert!(file.header().await.is_err(), "within the pause");
+    advance(Duration::from_secs(1)).await;
+    assert_eq!(token(&file).await, "Bearer first");
+}
