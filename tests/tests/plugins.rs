@@ -132,9 +132,11 @@ async fn a_program_that_hangs_holds_up_no_other_cluster_and_is_killed_with_its_o
     .await;
     assert!(runs(&pid));
     clusters.remove(&name("a")?);
-    eventually(LIMIT, "the program's end", async || match runs(&pid) {
-        false => Ok(()),
-        true => Err("it runs".to_owned()),
+    eventually(LIMIT, "the program's end", async || {
+        if runs(&pid) {
+            return Err("it runs".to_owned());
+        }
+        Ok(())
     })
     .await;
     running.stop().await;

@@ -183,7 +183,7 @@ async fn credential(cluster: &Cluster) -> Result<String, String> {
         .ok_or_else(|| "the token has no identifier".to_owned())
 }
 
-/// How many requests for all ConfigMaps the API server has answered: lists, and watches that have ended.
+/// How many requests for all `ConfigMap`s the API server has answered: lists, and watches that have ended.
 async fn answered(plane: &ControlPlane) -> Outcome<(f64, f64)> {
     let request = http::Request::get("/metrics").body(Vec::new())?;
     let metrics = plane.client().request_text(request).await?;

@@ -35,8 +35,8 @@ fn list() -> Request<Body> {
     request(&Method::GET, "/api/v1/pods", Some("list"))
 }
 
-fn piece() -> Piece {
-    Ok(Frame::data(Bytes::from_static(b"{}")))
+fn piece() -> Frame<Bytes> {
+    Frame::data(Bytes::from_static(b"{}"))
 }
 
 fn seconds(seconds: u64) -> Duration {
@@ -79,7 +79,7 @@ async fn failure(client: &kube::Client, request: Request<Body>) -> (usize, Deadl
 #[tokio::test(start_paused = true)]
 async fn a_silent_watch_fails_a_margin_after_the_timeout_that_the_server_was_given() {
     let life = Life::new();
-    let client = streaming(&life, || stream::iter([piece()]).chain(stream::pending()));
+    let client = streaming(&life, || stream::iter([Ok(piece())]).chain(stream::pending()));
     let watch = |query: &str| {
         request(
             &Method::GET,
@@ -99,7 +99,7 @@ async fn events_keep_a_watch_alive() {
     let client = streaming(&life, || {
         stream::unfold(0, |sent| async move {
             tokio::time::sleep(seconds(60)).await;
-            (sent < 100).then(|| (piece(), sent + 1))
+            (sent < 100).then(|| (Ok(piece()), sent + 1))
         })
         .chain(stream::pending())
     });
@@ -112,12 +112,12 @@ async fn events_keep_a_watch_alive() {
 #[tokio::test(start_paused = true)]
 async fn a_list_fails_when_it_stalls_and_when_it_trickles() {
     let life = Life::new();
-    let stalled = streaming(&life, || stream::iter([piece()]).chain(stream::pending()));
+    let stalled = streaming(&life, || stream::iter([Ok(piece())]).chain(stream::pending()));
     assert_eq!(failure(&stalled, list()).await, (1, Deadline::Idle, "list", 30));
     let trickling = streaming(&life, || {
         stream::unfold((), |()| async {
             tokio::time::sleep(seconds(27)).await;
-            Some((piece(), ()))
+            Some((Ok(piece()), ()))
         })
     });
     assert_eq!(
@@ -129,7 +129,7 @@ async fn a_list_fails_when_it_stalls_and_when_it_trickles() {
 #[tokio::test(start_paused = true)]
 async fn followed_logs_may_be_silent() {
     let life = Life::new();
-    let client = streaming(&life, || stream::iter([piece()]).chain(stream::pending()));
+    let client = streaming(&life, || stream::iter([Ok(piece())]).chain(stream::pending()));
     let follow = request(
         &Method::GET,
         "/api/v1/namespaces/a/pods/b/log?follow=true",
@@ -147,8 +147,8 @@ async fn a_reader_that_comes_late_gets_what_has_come() {
     let life = Life::new();
     let client = streaming(&life, move || receiver.lock().unwrap().take().unwrap());
     let body = client.send(list()).await.unwrap().into_body();
-    sender.unbounded_send(piece()).unwrap();
-    sender.unbounded_send(piece()).unwrap();
+    sender.unbounded_send(Ok(piece())).unwrap();
+    sender.unbounded_send(Ok(piece())).unwrap();
     drop(sender);
     tokio::time::advance(seconds(3600)).await;
     assert_eq!(body.collect().await.unwrap().to_bytes(), "{}{}");

@@ -184,8 +184,8 @@ async fn a_certificate_that_expires_is_replaced_without_a_gap_and_the_open_watch
         renew(&authority, &file);
         let asked = timeout(SOON, get(&client, "/version")).await.expect("no gap");
         assert!(asked.is_ok(), "{:?} after the start: {asked:?}", began.elapsed());
-        let line = timeout(SOON, watch.frame()).await.expect("the watch goes on");
-        lines += usize::from(line.unwrap().is_ok());
+        let told = timeout(SOON, watch.frame()).await.expect("the watch goes on");
+        lines += usize::from(told.unwrap().is_ok());
     }
     assert!(lines > 20, "{lines} lines");
     let shown = seen.certificates.lock().len();
