@@ -15,7 +15,7 @@ use tokio::sync::watch;
 const SPARE: Duration = Duration::from_mins(1);
 /// No look at an idle connection comes sooner after another, whatever is set.
 const SHORTEST: Duration = Duration::from_millis(10);
-/// How often a request looks for a place. A server that closes each connection at once gets no more dials than this.
+/// How many dials a request waits for whose connections take nothing: a server that closes each at once gets no more.
 const ATTEMPTS: usize = 4;
 
 /// Which lane.
@@ -39,7 +39,7 @@ struct State {
 /// What came of a dial, for all who wait for it.
 #[derive(Clone)]
 pub(super) enum Outcome {
-    Http2,
+    Http2(Arc<Http2>),
     Http1,
     Failed(DialError),
 }
@@ -55,20 +55,23 @@ impl Lane {
     /// Finds a place for a request, on a new connection if there is none. A request that does not count takes a place
     /// wherever there is a connection.
     pub(super) async fn way(pool: &Arc<Inner>, kind: Kind, counts: bool) -> Result<Way, DialError> {
-        for _ in 0..ATTEMPTS {
+        let mut attempts = 0;
+        while attempts < ATTEMPTS {
             let mut dialing = match pool.lane(kind).find_or_dial(pool, kind, counts) {
                 Ok(slot) => return Ok(Way::Http2(slot)),
                 Err(dialing) => dialing,
             };
             let outcome = dialing.wait_for(Option::is_some).await;
             match outcome.ok().and_then(|outcome| outcome.clone()) {
-                Some(Outcome::Http2) => {}
+                // Others have filled it: there were more of us than it takes.
+                Some(Outcome::Http2(made)) if made.takes(pool.dialer.generation()) => {}
+                Some(Outcome::Http2(_)) => attempts += 1,
                 Some(Outcome::Http1) => return Ok(Way::Http1),
                 Some(Outcome::Failed(error)) => return Err(error),
                 None => return Err(pool.dialer.failed(Reason::Ended)),
             }
         }
-        let reason = "it closes every connection at once, or takes no more of them".into();
+        let reason = "it closes every connection at once".into();
         Err(pool.dialer.failed(Reason::Tcp(reason)))
     }
 
@@ -98,6 +101,8 @@ impl Lane {
             let opened = task.open().await;
             let (outcome, made) = task.lane(kind).dialled(opened);
             done.send_replace(Some(outcome));
+            // It holds the connection.
+            drop(done);
             if let (Kind::Passing, Some(made)) = (kind, made) {
                 let (pool, every) = (Arc::downgrade(&task), task.settings.idle_timeout);
                 drop(task);
@@ -115,8 +120,8 @@ impl Lane {
             Ok(Some(connection)) => {
                 let connection = Arc::new(connection);
                 let made = Arc::downgrade(&connection);
-                state.connections.push(connection);
-                (Outcome::Http2, Some(made))
+                state.connections.push(Arc::clone(&connection));
+                (Outcome::Http2(connection), Some(made))
             }
             Ok(None) => (Outcome::Http1, None),
             Err(error) => (Outcome::Failed(error), None),
