@@ -22,6 +22,7 @@ mod outages;
 mod outcomes;
 mod panics;
 mod providers;
+mod reengaged;
 mod refusing;
 mod requests;
 mod rotation;
