@@ -1,5 +1,9 @@
 //! What was good and turns bad, over TLS sockets and a kubeconfig file: a server's certificate, a description, a network.
-#![expect(clippy::unwrap_used, reason = "the helpers of tests fail as tests do")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "the helpers of tests fail as tests do"
+)]
 
 use std::{
     collections::BTreeMap,
