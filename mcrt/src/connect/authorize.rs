@@ -1,5 +1,5 @@
 //! The layer that says who we are, and asks again once where that had become stale.
-use super::{credentials::Material, error::ConnectError};
+use super::{credentials::Material, error::ConnectError, transport::copy_of};
 use futures::future::BoxFuture;
 use http::{HeaderValue, Request, Response, StatusCode, header::AUTHORIZATION};
 use kube::client::Body;
@@ -46,7 +46,7 @@ where
         let mut inner = mem::replace(&mut self.inner, next);
         let material = self.material.clone();
         Box::pin(async move {
-            let again = copy(&request);
+            let again = copy_of(&request);
             let (request, shown) = sign(request, &material).await?;
             let generation = material.generation();
             let answer = inner.call(request).await.map_err(Into::into)?;
@@ -75,14 +75,4 @@ async fn sign(
         request.headers_mut().insert(AUTHORIZATION, header.clone());
     }
     Ok((request, header))
-}
-
-fn copy(request: &Request<Body>) -> Option<Request<Body>> {
-    let mut copy = Request::new(request.body().try_clone()?);
-    *copy.method_mut() = request.method().clone();
-    *copy.uri_mut() = request.uri().clone();
-    *copy.version_mut() = request.version();
-    *copy.headers_mut() = request.headers().clone();
-    *copy.extensions_mut() = request.extensions().clone();
-    Some(copy)
 }

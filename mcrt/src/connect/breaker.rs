@@ -1,5 +1,5 @@
 //! The breaker before a cluster: while it is open, requests fail at once and probes alone go out.
-use super::{error::ConnectError, settings::BreakerSettings};
+use super::{error::ConnectError, settings::BreakerSettings, transport::Tallied};
 use futures::future::BoxFuture;
 use http::{HeaderMap, Request, Response, StatusCode, header::CONTENT_TYPE};
 use kube::client::Body as KubeBody;
@@ -40,8 +40,13 @@ impl Circuit {
 ///
 /// # What counts as a transport failure
 /// A connection that cannot be made or that breaks before the headers of an answer, a deadline that passes, and
-/// 502, 503 and 504 of something before the API server. Not an answer of the API server, whatever it says; not a
-/// credential that cannot be had; not a request whose caller went away. One answer makes the count begin anew.
+/// 502, 503 and 504 of something before the API server. What fails many requests at once, a dial that they all waited
+/// for or the end of the HTTP/2 connection that they shared, counts once. Not an answer of the API server, whatever it
+/// says; not a credential that cannot be had; not a request whose caller went away. One answer makes the count begin
+/// anew.
+///
+/// A body that breaks off or stalls does not count either: its headers were an answer, which has made the count begin
+/// anew. A server that dies in the middle of a list fails the next request, and the probes.
 ///
 /// # Opening
 /// What waits for an answer when it opens fails too: nobody has to sit out a deadline for a server that is known to
@@ -237,7 +242,7 @@ where
     fn call(&mut self, request: Request<KubeBody>) -> Self::Future {
         if request.extensions().get::<Probing>().is_some() {
             let answer = self.inner.call(request);
-            return Box::pin(async move { answer.await.map_err(Into::into) });
+            return Box::pin(async move { answer.await.map_err(|error| Tallied::apart(error.into()).0) });
         }
         if let Circuit::Open { since } = self.breaker.circuit() {
             let refused = Err(ConnectError::BreakerOpen { since }.into());
@@ -247,10 +252,17 @@ where
         Box::pin(async move {
             let answer = tokio::select! {
                 biased;
-                answer = answer => answer.map_err(Into::into),
+                answer = answer => answer,
                 since = breaker.opened() => return Err(ConnectError::BreakerOpen { since }.into()),
             };
-            breaker.note(Fate::of(&answer));
+            let (answer, shared) = match answer.map_err(|error| Tallied::apart(error.into())) {
+                Ok(answer) => (Ok(answer), None),
+                Err((error, shared)) => (Err(error), shared),
+            };
+            let fate = Fate::of(&answer);
+            if fate != Fate::Failed || shared.is_none_or(|shared| shared.count()) {
+                breaker.note(fate);
+            }
             answer
         })
     }

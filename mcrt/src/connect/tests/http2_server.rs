@@ -33,7 +33,7 @@ pub(super) enum Conduct {
     LeaveGracefully(usize),
     /// Breaks them off.
     Break,
-    /// Neither reads nor writes.
+    /// Neither reads nor writes; to new connections it says nothing.
     Freeze,
 }
 
@@ -193,6 +193,9 @@ async fn serve(
 ) {
     if stream.get_ref().1.alpn_protocol() != Some(b"h2") {
         return serve_http1(stream).await;
+    }
+    if *told.borrow() == Conduct::Freeze {
+        return std::future::pending().await;
     }
     let mut builder = h2::server::Builder::new();
     builder.max_concurrent_streams(streams);

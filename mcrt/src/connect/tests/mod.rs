@@ -11,6 +11,7 @@ mod opt_ins;
 mod probe;
 mod proxy;
 mod server;
+mod shared_failures;
 pub(super) mod tls;
 mod transport;
 mod vetting;

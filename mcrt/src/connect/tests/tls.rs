@@ -61,12 +61,13 @@ pub(in crate::connect) fn data(field: &str, pem: &str) -> String {
 
 /// Serves `/version` as `api.test` to clients that the authority signed; gives the address.
 async fn serve(authority: &Authority, tasks: &mut JoinSet<()>) -> String {
-    serve_with(authority, authority.sign("api.test"), tasks).await
+    serve_with(authority, authority.sign("api.test"), &[], tasks).await
 }
 
 async fn serve_with(
     authority: &Authority,
     (certificate, key): (String, String),
+    protocols: &[&str],
     tasks: &mut JoinSet<()>,
 ) -> String {
     let mut clients = RootCertStore::empty();
@@ -76,21 +77,29 @@ async fn serve_with(
     let crypto = Arc::new(rustls::crypto::ring::default_provider());
     let verifier =
         WebPkiClientVerifier::builder_with_provider(Arc::new(clients), Arc::clone(&crypto)).build();
-    let config = ServerConfig::builder_with_provider(crypto)
+    let mut config = ServerConfig::builder_with_provider(crypto)
         .with_safe_default_protocol_versions()
         .unwrap()
         .with_client_cert_verifier(verifier.unwrap())
         .with_single_cert(
             vec![CertificateDer::from_pem_slice(certificate.as_bytes()).unwrap()],
             PrivateKeyDer::from_pem_slice(key.as_bytes()).unwrap(),
-        );
-    let acceptor = TlsAcceptor::from(Arc::new(config.unwrap()));
+        )
+        .unwrap();
+    config.alpn_protocols = protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
+    let acceptor = TlsAcceptor::from(Arc::new(config));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
     tasks.spawn(async move {
+        let mut refused = Vec::new();
         while let Ok((stream, _)) = listener.accept().await {
-            let Ok(mut stream) = acceptor.accept(stream).await else {
-                continue;
+            let mut stream = match acceptor.accept(stream).into_fallible().await {
+                Ok(stream) => stream,
+                Err((_, stream)) => {
+                    // A socket that is closed with something unread takes the alert with it.
+                    refused.push(stream);
+                    continue;
+                }
             };
             let _ = stream.read(&mut [0; 4096]).await;
             let body = r#"{"gitVersion":"v1"}"#;
@@ -122,7 +131,6 @@ async fn authority_client_certificate_and_server_name_are_used() {
         &*data("client-certificate-data", &certificate),
         &*data("client-key-data", &key),
     ];
-    let unreachable = |reached| matches!(reached, Err(ConnectError::Unreachable(_)));
 
     assert_eq!(
         reach(&server, &[&ca, name], &user).await.unwrap(),
@@ -148,9 +156,9 @@ async fn authority_client_certificate_and_server_name_are_used() {
         reach(&server, &[&ca], &user).await,
         "is for api.test, not for 127.0.0.1",
     );
-    assert!(
-        unreachable(reach(&server, &[&ca, name], &[]).await),
-        "no client certificate"
+    refused(
+        reach(&server, &[&ca, name], &[]).await,
+        "asks for a client certificate, and was shown none",
     );
     let other = data("certificate-authority-data", &Authority::new().pem());
     refused(
@@ -166,12 +174,37 @@ async fn a_server_whose_certificate_is_out_of_its_time_is_named_with_the_reason(
     let mut tasks = JoinSet::new();
     for (years, reason) in [(2000..2001, "has expired"), (3000..3001, "is not valid yet")] {
         let shown = authority.sign_for("api.test", years);
-        let server = format!("https://{}", serve_with(&authority, shown, &mut tasks).await);
+        let server = format!("https://{}", serve_with(&authority, shown, &[], &mut tasks).await);
         let error = reach(&server, &[&ca, "tls-server-name: api.test"], &[])
             .await
             .unwrap_err();
         let text = error.to_string();
         assert!(text.starts_with(&server) && text.contains(reason), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_refuses_a_client_certificate_is_named_with_the_reason_under_http2_too() {
+    let authority = Authority::new();
+    let (certificate, key) = Authority::new().sign("client");
+    let [ca, certificate, key] = [
+        data("certificate-authority-data", &authority.pem()),
+        data("client-certificate-data", &certificate),
+        data("client-key-data", &key),
+    ];
+    let mut tasks = JoinSet::new();
+    for protocol in ["h2", "http/1.1"] {
+        let shown = authority.sign("api.test");
+        let address = serve_with(&authority, shown, &[protocol], &mut tasks).await;
+        let cluster = [&*ca, "tls-server-name: api.test"];
+        let reached = reach(&format!("https://{address}"), &cluster, &[&certificate, &key]).await;
+        let Err(ConnectError::Handshake { reason, .. }) = reached else {
+            panic!("{protocol}: {reached:?}");
+        };
+        assert!(
+            reason.starts_with("the server does not accept the client certificate"),
+            "{protocol}: {reason}"
+        );
     }
 }
 

@@ -82,17 +82,17 @@ impl Shared {
         B: Body<Data = Bytes> + Unpin,
     {
         let call = Call::of(&request);
-        let began = Instant::now();
+        // All attempts together wait no longer for their answer than one may.
+        let until = Instant::now() + self.limits.first_byte;
         let mut attempt = 1;
         loop {
             let again = (attempt < self.retry.attempts)
-                .then(|| retry::copy(&request))
+                .then(|| retry::copy_of(&request))
                 .flatten();
-            let answer = self.attempt(inner.clone(), request, call).await;
+            let answer = self.attempt(inner.clone(), request, call, until).await;
             let pause = retry::pause(call, attempt, &answer, &self.retry);
             match (pause, again) {
-                // All attempts together wait no longer for their answer than one may.
-                (Some(pause), Some(again)) if began.elapsed() + pause < self.limits.first_byte => {
+                (Some(pause), Some(again)) if Instant::now() + pause < until => {
                     drop(answer);
                     sleep(pause).await;
                     request = again;
@@ -108,12 +108,12 @@ impl Shared {
         inner: S,
         request: Request<KubeBody>,
         call: Call,
+        until: Instant,
     ) -> Result<Response<B>, BoxError>
     where
         S: Service<Request<KubeBody>, Response = Response<B>>,
         S::Error: Into<BoxError>,
     {
-        let until = Instant::now() + self.limits.first_byte;
         if let Some(budget) = &self.budget
             && budgeted(call)
             && !budget.turn(until).await

@@ -85,8 +85,9 @@ impl Shape {
 
 /// None where the server chooses.
 fn timeout(query: &str) -> Option<Duration> {
-    let seconds = value(query, "timeoutSeconds")?.parse().ok()?;
-    (seconds > 0).then(|| Duration::from_secs(seconds))
+    // As wide as a deadline can be computed from.
+    let seconds: u32 = value(query, "timeoutSeconds")?.parse().ok()?;
+    (seconds > 0).then(|| Duration::from_secs(seconds.into()))
 }
 
 /// What a query says last: none of the values that are asked for here is ever escaped.

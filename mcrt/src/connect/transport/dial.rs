@@ -1,13 +1,19 @@
 //! From an address to a connection on which HTTP can be spoken, within one deadline.
 use super::{
-    super::{connection::Connection, credentials::Material, error::ConnectError},
+    super::{
+        connection::Connection,
+        credentials::Material,
+        error::{ConnectError, Deadline},
+    },
     stream::Stream,
+    tally::{Tallied, Tally},
     tcp::{Tcp, chain},
     tls::{self, Tls},
 };
 use http::Uri;
-use std::{fmt, sync::Arc, time::Duration};
+use std::{fmt, future::Future, sync::Arc, time::Duration};
 use tokio::time::timeout;
+use tower::BoxError;
 
 /// Makes connections to one server. Each attempt is cut off at the connect deadline.
 pub(super) struct Dialer {
@@ -53,13 +59,22 @@ impl Dialer {
     }
 
     pub(super) async fn dial(&self, offer: Offer) -> Result<Stream, DialError> {
-        match timeout(self.within, self.connect(offer)).await {
+        self.in_time(self.connect(offer)).await
+    }
+
+    /// Cuts off an attempt at the connect deadline.
+    pub(super) async fn in_time<T>(
+        &self,
+        attempt: impl Future<Output = Result<T, DialError>>,
+    ) -> Result<T, DialError> {
+        match timeout(self.within, attempt).await {
             Ok(done) => done,
             Err(_) => Err(self.failed(Reason::Overdue(self.within))),
         }
     }
 
-    async fn connect(&self, offer: Offer) -> Result<Stream, DialError> {
+    /// Part of an attempt: has no deadline of its own.
+    pub(super) async fn connect(&self, offer: Offer) -> Result<Stream, DialError> {
         let tcp = self.tcp.connect(&self.server).await.map_err(|error| {
             let way = if self.tcp.is_proxied() {
                 "through the proxy: "
@@ -76,7 +91,7 @@ impl Dialer {
             Offer::Http1 => &tls.http1,
         };
         match connector.connect(tls.name.clone(), tcp).await {
-            Ok(stream) => Ok(Stream::Tls(Box::new(stream))),
+            Ok(stream) => Ok(Stream::Tls(Box::new(stream), Arc::default())),
             Err(error) => Err(self.failed(match tls::explain(&error) {
                 Some(reason) => Reason::Tls(reason),
                 None => Reason::Tcp(format!("in the TLS handshake: {}", chain(&error))),
@@ -85,13 +100,24 @@ impl Dialer {
     }
 
     pub(super) fn failed(&self, reason: Reason) -> DialError {
-        DialError(Arc::new((self.server.to_string(), reason)))
+        DialError(Arc::new(Failed {
+            server: self.server.to_string(),
+            reason,
+            tally: Tally::default(),
+        }))
     }
 }
 
-/// Why there is no connection. Everybody who waits for the same one gets a clone.
+/// Why there is no connection. Everybody who waits for the same one gets a clone, and all clones count once.
 #[derive(Clone, Debug)]
-pub(super) struct DialError(Arc<(String, Reason)>);
+pub(super) struct DialError(Arc<Failed>);
+
+#[derive(Debug)]
+struct Failed {
+    server: String,
+    reason: Reason,
+    tally: Tally,
+}
 
 #[derive(Clone, Debug)]
 pub(super) enum Reason {
@@ -106,11 +132,14 @@ pub(super) enum Reason {
 }
 
 impl DialError {
-    pub(super) fn into_error(self, verb: &'static str) -> ConnectError {
-        use super::super::error::Deadline;
-        let (server, reason) = &*self.0;
-        let server = server.clone();
-        match reason {
+    /// What a request fails with that waited for the connection.
+    pub(super) fn for_request(&self, verb: &'static str) -> BoxError {
+        Tallied::of(&self.0.tally, self.error(verb))
+    }
+
+    fn error(&self, verb: &'static str) -> ConnectError {
+        let server = self.0.server.clone();
+        match &self.0.reason {
             Reason::Overdue(within) => ConnectError::Overdue {
                 verb,
                 deadline: Deadline::Connect,
@@ -131,7 +160,7 @@ impl DialError {
 
 impl fmt::Display for DialError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: no connection", self.0.0)
+        write!(f, "{}: no connection", self.0.server)
     }
 }
 

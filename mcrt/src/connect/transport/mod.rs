@@ -14,6 +14,7 @@ mod impersonate;
 mod pool;
 mod retry;
 mod stream;
+mod tally;
 mod tcp;
 mod tls;
 
@@ -31,6 +32,8 @@ pub(super) use bounded::Bounded;
 pub(super) use call::Call;
 pub(crate) use call::Once;
 pub(super) use crypto::install_crypto;
+pub(super) use retry::copy_of;
+pub(super) use tally::Tallied;
 
 /// Builds the client of a connection. Dials nothing.
 pub(super) fn client(

@@ -115,7 +115,7 @@ fn of_http2(error: &h2::Error) -> Failure {
 }
 
 /// The same request again, if its body can be sent twice.
-pub(super) fn copy(request: &Request<Body>) -> Option<Request<Body>> {
+pub(in crate::connect) fn copy_of(request: &Request<Body>) -> Option<Request<Body>> {
     let mut copy = Request::new(request.body().try_clone()?);
     copy.method_mut().clone_from(request.method());
     copy.uri_mut().clone_from(request.uri());

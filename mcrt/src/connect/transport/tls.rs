@@ -9,7 +9,9 @@ use super::{
 };
 use http::Uri;
 use kube::{Config, client::ConfigExt};
-use rustls::{CertificateError, ClientConfig, Error, client::Resumption, pki_types::ServerName};
+use rustls::{
+    AlertDescription, CertificateError, ClientConfig, Error, client::Resumption, pki_types::ServerName,
+};
 use std::{io, sync::Arc};
 use tokio_rustls::TlsConnector;
 
@@ -95,11 +97,39 @@ pub(super) fn explain(error: &io::Error) -> Option<String> {
     let error = error.get_ref()?.downcast_ref::<Error>()?;
     let reason = match error {
         Error::InvalidCertificate(reason) => certificate(reason),
-        Error::AlertReceived(alert) => format!("the server breaks off with the alert {alert:?}"),
+        Error::AlertReceived(alert) => alerted(*alert),
         Error::NoCertificatesPresented => "it shows no certificate".into(),
         other => other.to_string(),
     };
     Some(reason)
+}
+
+/// Why a server broke off after the handshake: what it thinks of our certificate it says only then.
+pub(super) fn refused(error: &io::Error) -> Option<String> {
+    match error.get_ref()?.downcast_ref::<Error>()? {
+        Error::AlertReceived(alert) => Some(alerted(*alert)),
+        _ => None,
+    }
+}
+
+fn alerted(alert: AlertDescription) -> String {
+    use AlertDescription as Alert;
+    match alert {
+        Alert::CertificateRequired => "the server asks for a client certificate, and was shown none".into(),
+        Alert::CertificateExpired => {
+            "the server says that the client certificate has expired: renew it".into()
+        }
+        Alert::UnknownCA
+        | Alert::BadCertificate
+        | Alert::UnsupportedCertificate
+        | Alert::CertificateRevoked
+        | Alert::CertificateUnknown
+        | Alert::AccessDenied
+        | Alert::DecryptError => {
+            format!("the server does not accept the client certificate (alert {alert:?})")
+        }
+        _ => format!("the server breaks off with the alert {alert:?}"),
+    }
 }
 
 fn certificate(error: &CertificateError) -> String {

@@ -18,6 +18,7 @@ use std::{
     task::{Context, Poll},
     time::Duration,
 };
+use tokio::time::Instant;
 use tower::Service;
 
 /// Load balancers drop idle connections without a word, none known before 60 s.
@@ -36,8 +37,8 @@ pub(super) struct Http1 {
     client: Mutex<Option<(u64, Client<Connector, Body>)>>,
 }
 
-/// A connection that was dialled for HTTP/2, to a server that does not speak it.
-type Spare = Arc<Mutex<Option<Stream>>>;
+/// A connection that was dialled for HTTP/2, to a server that does not speak it; under which generation, and when.
+type Spare = Arc<Mutex<Option<(u64, Instant, Stream)>>>;
 
 impl Http1 {
     pub(super) fn new(dialer: Arc<Dialer>, ward: Ward) -> Self {
@@ -50,8 +51,8 @@ impl Http1 {
     }
 
     /// Gives a connection to the next request that would dial one.
-    pub(super) fn give(&self, stream: Stream) {
-        *self.spare.lock() = Some(stream);
+    pub(super) fn give(&self, generation: u64, stream: Stream) {
+        *self.spare.lock() = Some((generation, Instant::now(), stream));
     }
 
     pub(super) async fn send(&self, request: Request<Body>) -> Result<Response<Incoming>, Error> {
@@ -88,6 +89,13 @@ struct Connector {
     spare: Spare,
 }
 
+impl Connector {
+    fn spare(&self) -> Option<Stream> {
+        let (generation, made, stream) = self.spare.lock().take()?;
+        (generation == self.dialer.generation() && made.elapsed() < POOL_IDLE).then_some(stream)
+    }
+}
+
 impl Service<Uri> for Connector {
     type Response = TokioIo<Stream>;
     type Error = DialError;
@@ -100,8 +108,7 @@ impl Service<Uri> for Connector {
     fn call(&mut self, _: Uri) -> Self::Future {
         let this = self.clone();
         Box::pin(async move {
-            let spare = this.spare.lock().take();
-            let stream = match spare {
+            let stream = match this.spare() {
                 Some(stream) => stream,
                 None => this.dialer.dial(Offer::Http1).await?,
             };

@@ -10,7 +10,7 @@ use tokio::sync::watch;
 
 /// A connection beyond the first is dropped when it has carried nothing and is this old.
 const SPARE: Duration = Duration::from_mins(1);
-/// How often a request looks for a place. A server that closes each connection at once gets no more dials than this.
+/// How many dials a request waits for whose connections take nothing: a server that closes each at once gets no more.
 const ATTEMPTS: usize = 4;
 
 /// Which lane.
@@ -34,7 +34,7 @@ struct State {
 /// What came of a dial, for all who wait for it.
 #[derive(Clone)]
 pub(super) enum Outcome {
-    Http2,
+    Http2(Arc<Http2>),
     Http1,
     Failed(DialError),
 }
@@ -50,20 +50,23 @@ impl Lane {
     /// Finds a place for a request, on a new connection if there is none. A request that does not count takes a place
     /// wherever there is a connection.
     pub(super) async fn way(pool: &Arc<Inner>, kind: Kind, counts: bool) -> Result<Way, DialError> {
-        for _ in 0..ATTEMPTS {
+        let mut attempts = 0;
+        while attempts < ATTEMPTS {
             let mut dialing = match pool.lane(kind).find_or_dial(pool, kind, counts) {
                 Ok(slot) => return Ok(Way::Http2(slot)),
                 Err(dialing) => dialing,
             };
             let outcome = dialing.wait_for(Option::is_some).await;
             match outcome.ok().and_then(|outcome| outcome.clone()) {
-                Some(Outcome::Http2) => {}
+                // Others have filled it: there were more of us than it takes.
+                Some(Outcome::Http2(made)) if made.takes(pool.dialer.generation()) => {}
+                Some(Outcome::Http2(_)) => attempts += 1,
                 Some(Outcome::Http1) => return Ok(Way::Http1),
                 Some(Outcome::Failed(error)) => return Err(error),
                 None => return Err(pool.dialer.failed(Reason::Ended)),
             }
         }
-        let reason = "it closes every connection at once, or takes no more of them".into();
+        let reason = "it closes every connection at once".into();
         Err(pool.dialer.failed(Reason::Tcp(reason)))
     }
 
@@ -99,8 +102,9 @@ impl Lane {
             state.dialing = None;
             let outcome = match outcome {
                 Ok(connection) => {
-                    state.connections.push(Arc::new(connection));
-                    Outcome::Http2
+                    let made = Arc::new(connection);
+                    state.connections.push(Arc::clone(&made));
+                    Outcome::Http2(made)
                 }
                 Err(outcome) => outcome,
             };

@@ -21,7 +21,7 @@ use super::{
     },
     call::{Call, Shape},
     dial::{DialError, Dialer, Offer, Reason},
-    tcp::chain,
+    tls,
 };
 use bytes::Bytes;
 use futures::future::BoxFuture;
@@ -93,15 +93,19 @@ impl Inner {
 
     /// Dials; none if the server chose HTTP/1.1, which is remembered.
     async fn open(&self) -> Result<Option<Http2>, DialError> {
+        self.dialer.in_time(self.attempt()).await
+    }
+
+    async fn attempt(&self) -> Result<Option<Http2>, DialError> {
         let generation = self.dialer.generation();
-        let stream = self.dialer.dial(Offer::Both).await?;
+        let stream = self.dialer.connect(Offer::Both).await?;
         if !stream.is_http2() {
             *self.chose_http1.lock() = Some(Instant::now());
-            self.http1.give(stream);
+            self.http1.give(generation, stream);
             return Ok(None);
         }
         let begun = Http2::begin(stream, generation, &self.settings, &self.ward).await;
-        let connection = begun.map_err(|error| self.dialer.failed(Reason::Tcp(chain(&error))))?;
+        let connection = begun.map_err(|reason| self.dialer.failed(reason))?;
         Ok(Some(connection))
     }
 
@@ -119,7 +123,7 @@ impl Inner {
         } else {
             Kind::Passing
         };
-        let failed = |error: DialError| BoxError::from(error.into_error(call.verb));
+        let failed = |error: DialError| error.for_request(call.verb);
         let mut unsent = None;
         for _ in 0..PASSES {
             if self.speaks_http1(call) {
@@ -133,7 +137,7 @@ impl Inner {
                 Ok(answer) => return Ok(answer.map(|body| PoolBody::new(body, Some(slot)))),
                 Err(mut error) => match error.take_message() {
                     Some(back) => request = back,
-                    None => return Err(error.into_error().into()),
+                    None => return Err(slot.failure(error.into_error())),
                 },
             }
             unsent = Some(slot);
@@ -151,10 +155,13 @@ impl Inner {
         *request.version_mut() = Version::HTTP_11;
         match self.http1.send(request).await {
             Ok(answer) => Ok(answer.map(|body| PoolBody::new(body, None))),
-            Err(error) => Err(match dial_error(&error) {
-                Some(dial) => dial.into_error(call.verb).into(),
-                None => error.into(),
-            }),
+            Err(error) => {
+                let refused = || refused(&error).map(|reason| self.dialer.failed(Reason::Tls(reason)));
+                Err(match dial_error(&error).or_else(refused) {
+                    Some(dial) => dial.for_request(call.verb),
+                    None => error.into(),
+                })
+            }
         }
     }
 }
@@ -163,6 +170,13 @@ fn dial_error(error: &(dyn std::error::Error + 'static)) -> Option<DialError> {
     std::iter::successors(Some(error), |error| error.source())
         .find_map(|error| error.downcast_ref::<DialError>())
         .cloned()
+}
+
+/// Why the server broke off, if TLS told.
+fn refused(error: &(dyn std::error::Error + 'static)) -> Option<String> {
+    std::iter::successors(Some(error), |error| error.source())
+        .filter_map(|error| error.downcast_ref())
+        .find_map(tls::refused)
 }
 
 impl Service<Request<Body>> for Pool {
