@@ -3,6 +3,7 @@ use super::{
     backoff::Backoff,
     failure::{Failure, Kind},
     limits::{ClusterLists, ListPermit},
+    observed::asking,
     pruned::Pruned,
     pulse::Pulse,
     scope::Cacheable,
@@ -159,7 +160,7 @@ impl<K: Cacheable> Feed<K> {
         tokio::select! {
             biased;
             () = self.pulse.opened.notified() => Came::Opened,
-            event = self.events.next() => Came::of(event),
+            event = asking(Arc::clone(&self.pulse), self.events.next()) => Came::of(event),
             () = silence(&self.pulse), if self.listing.is_some() && !streams => Came::Failure(Failure::silent()),
             () = unmarked(&self.pulse, since), if self.listing.is_some() && streams => {
                 Came::Failure(Failure::unmarked())
