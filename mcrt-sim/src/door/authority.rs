@@ -7,7 +7,7 @@ use std::sync::Arc;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
-use tokio_rustls::rustls::crypto::ring::default_provider;
+use tokio_rustls::rustls::crypto::ring::{Ticketer, default_provider};
 use tokio_rustls::rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 
 /// A certificate authority and the one server certificate that it has signed. Clones share them.
@@ -45,6 +45,8 @@ impl Authority {
                 .with_no_client_auth()
                 .with_single_cert(vec![certificate.der().clone()], key)
                 .map_err(io::Error::other)?;
+            // As API servers do: else all clusters of an authority share a few hundred sessions.
+            config.ticketer = Ticketer::new().map_err(io::Error::other)?;
             config.alpn_protocols = protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
             Ok(Arc::new(config))
         };

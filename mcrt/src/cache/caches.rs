@@ -2,6 +2,7 @@
 use super::{
     feed::Shares,
     limits::{ClusterLists, ListLimits},
+    observed::observed,
     scope::{Cacheable, WatchScope, WatchState},
     served::Served,
     settings::CacheSettings,
@@ -44,7 +45,24 @@ pub struct Caches {
 struct Registry {
     /// Taken by `close`: nothing of a closed cluster holds its sockets.
     client: Option<Client>,
+    /// Made of it for the first watch; likewise taken.
+    observed: Option<Client>,
     entries: HashMap<(TypeId, WatchScope), Entry>,
+}
+
+impl Registry {
+    /// The client of all watches; none once closed.
+    fn observed(&mut self, tracker: &TaskTracker) -> Option<Client> {
+        if self.observed.is_none() {
+            let client = self.client.clone()?;
+            self.observed = Some(observed(client, tracker.token()));
+        }
+        self.observed.clone()
+    }
+
+    fn forget_clients(&mut self) {
+        (self.client, self.observed) = (None, None);
+    }
 }
 
 struct Entry {
@@ -82,6 +100,7 @@ impl Caches {
             shares,
             registry: Mutex::new(Registry {
                 client: Some(client),
+                observed: None,
                 entries: HashMap::new(),
             }),
             tracker,
@@ -105,7 +124,7 @@ impl Caches {
         }
         let (commands, inbox) = mpsc::unbounded_channel();
         let shared = Arc::new(Shared::new(self.cluster.clone(), scope, commands));
-        let Some(client) = registry.client.clone() else {
+        let Some(client) = registry.observed(&self.tracker) else {
             shared.state.send_replace(WatchState::Closed);
             return Cache(shared);
         };
@@ -113,7 +132,6 @@ impl Caches {
             client,
             kind,
             shares: self.shares.clone(),
-            tracker: self.tracker.clone(),
         };
         let writer = Writer::new(Arc::clone(&shared), source);
         self.tracker.spawn(writer.run(inbox, self.stop.clone()));
@@ -140,7 +158,7 @@ impl Caches {
 
     /// Stops every cache and joins every task; subscriptions end, stores stay readable. May be called again.
     pub async fn close(&self) {
-        self.registry.lock().client = None;
+        self.registry.lock().forget_clients();
         self.shares.served.close();
         self.stop.cancel();
         self.tracker.close();

@@ -3,6 +3,7 @@ use super::{
     backoff::Backoff,
     failure::{Failure, Kind},
     limits::{ClusterLists, ListPermit},
+    observed::asking,
     pruned::Pruned,
     pulse::Pulse,
     scope::Cacheable,
@@ -40,7 +41,7 @@ const MAX_RETRY_AFTER: Duration = Duration::from_mins(1);
 /// What a feed gives to the writer.
 pub(super) enum Fed<K> {
     Event(Event<Pruned<K>>),
-    /// The server accepted the watch.
+    /// The server accepted a watch that goes on from a list.
     Opened,
     /// The feed failed, and will go on after a pause of its own.
     Failed(Failure),
@@ -130,7 +131,7 @@ impl<K: Cacheable> Feed<K> {
                     self.sit_out().await;
                     None
                 }
-                Some(Came::Opened) => Some(self.accepted()),
+                Some(Came::Opened) => self.accepted(),
                 Some(Came::Event(event)) => self.progress(event),
                 Some(Came::Failure(failure)) => self.fail(failure),
             };
@@ -159,7 +160,7 @@ impl<K: Cacheable> Feed<K> {
         tokio::select! {
             biased;
             () = self.pulse.opened.notified() => Came::Opened,
-            event = self.events.next() => Came::of(event),
+            event = asking(Arc::clone(&self.pulse), self.events.next()) => Came::of(event),
             () = silence(&self.pulse), if self.listing.is_some() && !streams => Came::Failure(Failure::silent()),
             () = unmarked(&self.pulse, since), if self.listing.is_some() && streams => {
                 Came::Failure(Failure::unmarked())
@@ -191,12 +192,14 @@ impl<K: Cacheable> Feed<K> {
         }));
     }
 
-    fn accepted(&mut self) -> Fed<K> {
-        if !self.fresh {
-            self.pulse.failing.store(false, Relaxed);
-            self.opened.get_or_insert_with(Instant::now);
+    /// A stream that is still to say what exists has not recovered yet.
+    fn accepted(&mut self) -> Option<Fed<K>> {
+        if self.fresh {
+            return None;
         }
-        Fed::Opened
+        self.pulse.failing.store(false, Relaxed);
+        self.opened.get_or_insert_with(Instant::now);
+        Some(Fed::Opened)
     }
 
     fn progress(&mut self, event: Event<Pruned<K>>) -> Option<Fed<K>> {

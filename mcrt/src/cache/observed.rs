@@ -1,5 +1,5 @@
-//! The client of one watch: takes the pulse where bytes arrive, as kube's watcher keeps bookmarks and renewals to
-//! itself, and lets go of what an outage broke.
+//! The client of all watches of a cluster: takes the pulse of each where bytes arrive, as kube's watcher keeps
+//! bookmarks and renewals to itself, and lets go of what an outage broke.
 use super::pulse::{Pulse, SILENCE};
 use crate::connect::Once;
 use bytes::Bytes;
@@ -16,17 +16,27 @@ use std::{
 use tokio_util::task::task_tracker::TaskTrackerToken;
 use tower::{BoxError, Service};
 
-/// A client of one watch, which sends through the cluster's and takes the pulse.
-pub(super) fn observed(client: kube::Client, pulse: Arc<Pulse>, token: TaskTrackerToken) -> kube::Client {
+tokio::task_local! {
+    /// Whose requests are those that are made now.
+    static PULSE: Arc<Pulse>;
+}
+
+/// A client for watches, which sends through the cluster's and takes the pulse of the watch that asks. One for all of
+/// them: each client of kube's has a task and a queue, 12 KiB.
+pub(super) fn observed(client: kube::Client, token: TaskTrackerToken) -> kube::Client {
     let namespace = client.default_namespace().to_owned();
     kube::Client::new(
         Observed {
             client,
-            pulse,
             _token: token,
         },
         namespace,
     )
+}
+
+/// What is asked by an [`observed`] client meanwhile is asked by the watch of this pulse.
+pub(super) fn asking<T>(pulse: Arc<Pulse>, events: impl Future<Output = T>) -> impl Future<Output = T> {
+    PULSE.scope(pulse, events)
 }
 
 /// The breaker opened while this was under way.
@@ -36,7 +46,6 @@ pub(super) struct Interrupted;
 
 struct Observed {
     client: kube::Client,
-    pulse: Arc<Pulse>,
     /// `Client::new` spawns a task that owns this service: whoever waits for the token's tracker joins it.
     _token: TaskTrackerToken,
 }
@@ -51,10 +60,12 @@ impl Service<Request<Body>> for Observed {
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let answer = send(self.client.clone(), Arc::clone(&self.pulse), request);
-        let (pulse, begun) = (Arc::clone(&self.pulse), self.pulse.interruptions());
+        let client = self.client.clone();
+        // Called by the task of kube's queue, but awaited by the watch.
         Box::pin(async move {
-            let mut answer = pin!(answer);
+            let pulse = PULSE.try_with(Arc::clone)?;
+            let begun = pulse.interruptions();
+            let mut answer = pin!(send(client, Arc::clone(&pulse), request));
             poll_fn(|cx| {
                 if pulse.interruptions() == begun {
                     answer.as_mut().poll(cx)

@@ -1,7 +1,6 @@
 //! Where the events of a cache come from: one feed per namespace it names, or one for all.
 use super::{
     feed::{Feed, Shares},
-    observed::observed,
     pulse::Pulse,
     scope::Cacheable,
     shared::Shared,
@@ -9,18 +8,16 @@ use super::{
 use crate::jitter::between;
 use kube::{Api, Client, runtime::watcher};
 use std::{sync::Arc, time::Duration};
-use tokio_util::task::TaskTracker;
 
 /// Longest time in seconds that a server is asked to keep a watch open.
 const MAX_TIMEOUT: u64 = 24 * 60 * 60;
 
 /// How to reach the kind of a cache.
 pub(super) struct Source<K: Cacheable> {
+    /// An [`observed`](super::observed::observed) one.
     pub(super) client: Client,
     pub(super) kind: K::DynamicType,
     pub(super) shares: Shares,
-    /// Joins what the feeds' clients spawn.
-    pub(super) tracker: TaskTracker,
 }
 
 impl<K: Cacheable> Source<K> {
@@ -35,7 +32,7 @@ impl<K: Cacheable> Source<K> {
     }
 
     fn feed(&self, namespace: Option<&str>, shared: &Shared<K>, pulse: &Arc<Pulse>) -> Feed<K> {
-        let client = observed(self.client.clone(), Arc::clone(pulse), self.tracker.token());
+        let client = self.client.clone();
         let api = match namespace {
             Some(namespace) => Api::namespaced_with(client, namespace, &self.kind),
             None => Api::all_with(client, &self.kind),
@@ -54,7 +51,7 @@ impl<K: Cacheable> Source<K> {
         let settings = &self.shares.settings;
         let (least, most) = (*settings.watch_timeout.start(), *settings.watch_timeout.end());
         // Zero would switch kube's own deadline off.
-        let timeout = between(least, most + Duration::from_secs(1))
+        let timeout = between(least, most.saturating_add(Duration::from_secs(1)))
             .as_secs()
             .clamp(1, MAX_TIMEOUT);
         watcher::Config {

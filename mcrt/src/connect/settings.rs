@@ -69,6 +69,9 @@ pub struct Http2Settings {
     pub ping_timeout: Duration,
     /// After how many watches a further connection is made (90). API servers allow 100 to 250 requests on one.
     pub watches_per_connection: NonZeroUsize,
+    /// How long a connection lasts that carries no watch and has no request (30 s, and up to twice that): a cluster at
+    /// rest holds one connection. Load balancers drop idle ones without a word, none known before 60 s.
+    pub idle_timeout: Duration,
 }
 
 impl Default for Http2Settings {
@@ -78,6 +81,7 @@ impl Default for Http2Settings {
             ping_interval: Duration::from_secs(10),
             ping_timeout: Duration::from_secs(5),
             watches_per_connection: const { NonZeroUsize::new(90).expect("90 is not zero") },
+            idle_timeout: Duration::from_secs(30),
         }
     }
 }

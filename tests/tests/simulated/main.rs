@@ -21,6 +21,7 @@ mod lifecycle;
 mod outages;
 mod outcomes;
 mod panics;
+mod parked;
 mod providers;
 mod refusing;
 mod requests;

@@ -86,6 +86,31 @@ async fn watches_share_one_connection_and_all_other_requests_another() {
 }
 
 #[tokio::test]
+async fn a_connection_without_requests_is_dropped_and_another_is_dialled_for_the_next() {
+    let mut server = Http2Server::start(250).await;
+    let life = Life::new();
+    let mut settings = TransportSettings::default();
+    settings.http2.idle_timeout = Duration::from_millis(50);
+    let client = connect_with(&server.access(), &life, &settings);
+    let watching = watch(&client);
+    let stream = server.asked().await.begin();
+    let watching = done(watching).await;
+    let slow = ask(&client, "/api/v1/pods");
+    let asked = server.asked().await;
+    tokio::time::sleep(settings.http2.idle_timeout * 4).await;
+    assert_eq!(server.open(), 2, "a request is under way");
+
+    asked.ok();
+    assert_eq!(text(done(slow).await).await, "{}");
+    server.opens(1).await;
+    let again = ask(&client, "/api/v1/pods");
+    server.asked().await.ok();
+    assert_eq!(text(done(again).await).await, "{}");
+    assert_eq!(server.made(), 3);
+    drop((watching, stream));
+}
+
+#[tokio::test]
 async fn a_further_connection_is_made_for_each_ninety_watches() {
     let mut server = Http2Server::start(250).await;
     let life = Life::new();

@@ -33,7 +33,11 @@ type Events = BoxStream<'static, kube::Result<WatchEvent<ConfigMap>>>;
 /// Watches the same events through a client that writes at the same time, and through one that does nothing else.
 #[expect(clippy::cast_precision_loss, reason = "some thousands of writes")]
 pub(crate) async fn measure(server: &str, site: &Site, life: &Life, arguments: &Arguments) -> Outcome {
-    let (busy, quiet, ticker) = (site.ours(life)?, site.ours(life)?, site.plain().await?);
+    let (busy, quiet, ticker) = (
+        site.ours(life, arguments)?,
+        site.ours(life, arguments)?,
+        site.plain().await?,
+    );
     for at in 0..arguments.writes {
         create(&ticker, &format!("busy-{at}")).await?;
     }

@@ -12,7 +12,7 @@ use kube::{
     Client, Config,
     config::{KubeConfigOptions, Kubeconfig},
 };
-use mcrt::connect::{Access, Connection, Life, TransportSettings};
+use mcrt::connect::{Access, Connection, Life, RetrySettings, TransportSettings};
 use mcrt_tests::{
     control_plane::{ControlPlane, assets},
     served::{Served, serve},
@@ -27,12 +27,18 @@ struct Arguments {
     /// Rounds, in which the sides take turns
     #[arg(long, default_value_t = 7)]
     rounds: usize,
-    /// Events whose delay is measured
+    /// Events whose delay is measured; none for requests alone
     #[arg(long, default_value_t = 300)]
     events: usize,
     /// Writes under way while events are awaited
     #[arg(long, default_value_t = 400)]
     writes: usize,
+    /// mcrt without HTTP/2
+    #[arg(long)]
+    http1: bool,
+    /// How often mcrt sends a request at most
+    #[arg(long, default_value_t = RetrySettings::default().attempts)]
+    attempts: u32,
     #[arg(long, hide = true, requires = "kubeconfig")]
     serve: Option<usize>,
     #[arg(long, hide = true)]
@@ -62,7 +68,9 @@ async fn measure(arguments: &Arguments) -> Outcome {
     let life = Life::new();
     let site = Site::new(Kubeconfig::read_from(served.kubeconfig())?);
     requests::measure(&site, &life, arguments).await?;
-    if let Some(assets) = assets()? {
+    if arguments.events == 0 {
+        // Requests alone.
+    } else if let Some(assets) = assets()? {
         let plane = ControlPlane::start(&assets).await?;
         let site = Site::new(Kubeconfig::from_yaml(&plane.kubeconfig("cluster-0"))?);
         delay::measure("a real API server", &site, &life, arguments).await?;
@@ -90,9 +98,12 @@ impl Site {
         }
     }
 
-    fn ours(&self, life: &Life) -> Outcome<Client> {
+    fn ours(&self, life: &Life, arguments: &Arguments) -> Outcome<Client> {
+        let mut settings = TransportSettings::default();
+        settings.http2.enabled = !arguments.http1;
+        settings.retry.attempts = arguments.attempts;
         let connection = Connection::from_kubeconfig(&self.kubeconfig, &self.context)?;
-        let transport = Access::from(connection).connect(&TransportSettings::default(), life)?;
+        let transport = Access::from(connection).connect(&settings, life)?;
         Ok(transport.client())
     }
 

@@ -21,7 +21,7 @@ struct Side {
 }
 
 pub(crate) async fn measure(site: &Site, life: &Life, arguments: &Arguments) -> Outcome {
-    let (ours, plain) = (site.ours(life)?, site.plain().await?);
+    let (ours, plain) = (site.ours(life, arguments)?, site.plain().await?);
     println!(
         "{} reads a round, medians of {} rounds, us a request",
         arguments.requests, arguments.rounds

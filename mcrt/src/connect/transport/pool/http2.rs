@@ -41,6 +41,8 @@ pub(super) struct Http2 {
     send: http2::SendRequest<Body>,
     /// Requests that count, from their start to the end of their answers.
     open: AtomicUsize,
+    /// Whether a request was given a place on it since it was asked last.
+    used: AtomicBool,
     /// How many streams the server allows.
     allowed: Arc<AtomicUsize>,
     /// Set when the connection has refused a request: it is closing, also if it does not say so yet.
@@ -88,6 +90,7 @@ impl Http2 {
         Ok(Self {
             send,
             open: AtomicUsize::new(0),
+            used: AtomicBool::new(true),
             allowed,
             retired: AtomicBool::new(false),
             generation,
@@ -110,6 +113,11 @@ impl Http2 {
 
     pub(super) fn open(&self) -> usize {
         self.open.load(Relaxed)
+    }
+
+    /// Whether a request was given a place on it since this was called last.
+    pub(super) fn was_used(&self) -> bool {
+        self.used.swap(false, Relaxed)
     }
 
     pub(super) fn made(&self) -> Instant {
@@ -168,6 +176,7 @@ impl Slot {
         if counted {
             connection.open.fetch_add(1, Relaxed);
         }
+        connection.used.store(true, Relaxed);
         Self {
             connection: Arc::clone(connection),
             counted,

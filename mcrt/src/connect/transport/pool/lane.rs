@@ -5,11 +5,16 @@ use super::{
 };
 use crate::connect::transport::dial::{DialError, Reason};
 use parking_lot::Mutex;
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, Weak},
+    time::Duration,
+};
 use tokio::sync::watch;
 
 /// A connection beyond the first is dropped when it has carried nothing and is this old.
 const SPARE: Duration = Duration::from_mins(1);
+/// No look at an idle connection comes sooner after another, whatever is set.
+const SHORTEST: Duration = Duration::from_millis(10);
 /// How many dials a request waits for whose connections take nothing: a server that closes each at once gets no more.
 const ATTEMPTS: usize = 4;
 
@@ -93,25 +98,50 @@ impl Lane {
         state.dialing = Some(dialing.clone());
         let task = Arc::clone(pool);
         pool.ward.spawn(async move {
-            let outcome = match task.open().await {
-                Ok(Some(connection)) => Ok(connection),
-                Ok(None) => Err(Outcome::Http1),
-                Err(error) => Err(Outcome::Failed(error)),
-            };
-            let mut state = task.lane(kind).0.lock();
-            state.dialing = None;
-            let outcome = match outcome {
-                Ok(connection) => {
-                    let made = Arc::new(connection);
-                    state.connections.push(Arc::clone(&made));
-                    Outcome::Http2(made)
-                }
-                Err(outcome) => outcome,
-            };
-            drop(state);
+            let opened = task.open().await;
+            let (outcome, made) = task.lane(kind).dialled(opened);
             done.send_replace(Some(outcome));
+            // It holds the connection.
+            drop(done);
+            if let (Kind::Passing, Some(made)) = (kind, made) {
+                let (pool, every) = (Arc::downgrade(&task), task.settings.idle_timeout);
+                drop(task);
+                drop_idle(&pool, &made, every.max(SHORTEST)).await;
+            }
         });
         Err(dialing)
+    }
+
+    /// Ends a dial: its connection takes requests from now on.
+    fn dialled(&self, opened: Result<Option<Http2>, DialError>) -> (Outcome, Option<Weak<Http2>>) {
+        let mut state = self.0.lock();
+        state.dialing = None;
+        match opened {
+            Ok(Some(connection)) => {
+                let connection = Arc::new(connection);
+                let made = Arc::downgrade(&connection);
+                state.connections.push(Arc::clone(&connection));
+                (Outcome::Http2(connection), Some(made))
+            }
+            Ok(None) => (Outcome::Http1, None),
+            Err(error) => (Outcome::Failed(error), None),
+        }
+    }
+}
+
+/// Drops a connection of passing requests from its lane once it has carried nothing from one look to the next.
+async fn drop_idle(pool: &Weak<Inner>, made: &Weak<Http2>, every: Duration) {
+    loop {
+        tokio::time::sleep(every).await;
+        let Some(pool) = pool.upgrade() else { return };
+        let mut state = pool.passing.0.lock();
+        let Some(connection) = made.upgrade() else { return };
+        // Whatever is under way holds it too, and places are given under this lock.
+        let (ours, unused) = (2, !connection.was_used());
+        if unused && Arc::strong_count(&connection) == ours {
+            state.connections.retain(|other| !Arc::ptr_eq(other, &connection));
+            return;
+        }
     }
 }
 
