@@ -41,7 +41,7 @@ const MAX_RETRY_AFTER: Duration = Duration::from_mins(1);
 /// What a feed gives to the writer.
 pub(super) enum Fed<K> {
     Event(Event<Pruned<K>>),
-    /// The server accepted the watch.
+    /// The server accepted a watch that goes on from a list.
     Opened,
     /// The feed failed, and will go on after a pause of its own.
     Failed(Failure),
@@ -131,7 +131,7 @@ impl<K: Cacheable> Feed<K> {
                     self.sit_out().await;
                     None
                 }
-                Some(Came::Opened) => Some(self.accepted()),
+                Some(Came::Opened) => self.accepted(),
                 Some(Came::Event(event)) => self.progress(event),
                 Some(Came::Failure(failure)) => self.fail(failure),
             };
@@ -192,12 +192,14 @@ impl<K: Cacheable> Feed<K> {
         }));
     }
 
-    fn accepted(&mut self) -> Fed<K> {
-        if !self.fresh {
-            self.pulse.failing.store(false, Relaxed);
-            self.opened.get_or_insert_with(Instant::now);
+    /// A stream that is still to say what exists has not recovered yet.
+    fn accepted(&mut self) -> Option<Fed<K>> {
+        if self.fresh {
+            return None;
         }
-        Fed::Opened
+        self.pulse.failing.store(false, Relaxed);
+        self.opened.get_or_insert_with(Instant::now);
+        Some(Fed::Opened)
     }
 
     fn progress(&mut self, event: Event<Pruned<K>>) -> Option<Fed<K>> {

@@ -1,4 +1,5 @@
 //! How many lists may run at once, over the fleet and in one cluster.
+use crate::jitter::NEVER;
 use std::{
     convert::Infallible,
     sync::{
@@ -97,7 +98,7 @@ impl ClusterLists {
             lists: self.clone(),
             _cluster: cluster,
             fleet: Some(fleet),
-            overdue: Instant::now() + overdue_after,
+            overdue: Instant::now() + overdue_after.min(NEVER),
         })
     }
 

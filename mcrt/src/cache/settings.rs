@@ -1,6 +1,15 @@
 //! What the caches of a cluster go by.
-use crate::cluster::{ClusterName, Properties};
-use std::{fmt, ops::RangeInclusive, sync::Arc, time::Duration};
+use crate::{
+    cluster::{ClusterName, Properties},
+    panic::panic_text,
+};
+use std::{
+    fmt,
+    ops::RangeInclusive,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+    time::Duration,
+};
 
 /// What all caches of a cluster go by.
 #[derive(Clone, Debug)]
@@ -43,7 +52,12 @@ impl CacheSettings {
     pub(crate) fn of(&self, cluster: &ClusterName, properties: &Properties) -> Self {
         let mut settings = self.clone();
         if let Some(ListChoice(choose)) = settings.initial_list_by.take() {
-            settings.initial_list = choose(cluster, properties);
+            let chosen = catch_unwind(AssertUnwindSafe(|| choose(cluster, properties)));
+            settings.initial_list = chosen.unwrap_or_else(|panic| {
+                let panic = panic_text(&*panic);
+                tracing::error!(%cluster, panic, "the choice of how to list panicked");
+                settings.initial_list
+            });
         }
         settings
     }
@@ -68,7 +82,7 @@ type Choose = dyn Fn(&ClusterName, &Properties) -> InitialList + Send + Sync;
 pub struct ListChoice(Arc<Choose>);
 
 impl ListChoice {
-    /// Decides by the name of the cluster and what the host side says of it.
+    /// Decides by the name of the cluster and what the host side says of it. If it panics, the settings decide.
     pub fn new(choose: impl Fn(&ClusterName, &Properties) -> InitialList + Send + Sync + 'static) -> Self {
         Self(Arc::new(choose))
     }
@@ -77,5 +91,21 @@ impl ListChoice {
 impl fmt::Debug for ListChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("ListChoice")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_choice_that_panics_leaves_it_to_the_settings() {
+        let settings = CacheSettings {
+            initial_list_by: Some(ListChoice::new(|_, _| panic!("no idea"))),
+            ..CacheSettings::default()
+        };
+        let cluster = ClusterName::new("a").unwrap();
+        let chosen = settings.of(&cluster, &Properties::default());
+        assert_eq!(chosen.initial_list, InitialList::Paged);
     }
 }

@@ -51,7 +51,7 @@ impl<K: Cacheable> Source<K> {
         let settings = &self.shares.settings;
         let (least, most) = (*settings.watch_timeout.start(), *settings.watch_timeout.end());
         // Zero would switch kube's own deadline off.
-        let timeout = between(least, most + Duration::from_secs(1))
+        let timeout = between(least, most.saturating_add(Duration::from_secs(1)))
             .as_secs()
             .clamp(1, MAX_TIMEOUT);
         watcher::Config {

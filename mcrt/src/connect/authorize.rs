@@ -1,5 +1,9 @@
 //! The layer that says who we are, and asks again once where that had become stale.
-use super::{credentials::Material, error::ConnectError, transport::copy_of};
+use super::{
+    credentials::Material,
+    error::ConnectError,
+    transport::{Until, copy_of},
+};
 use futures::future::BoxFuture;
 use http::{HeaderValue, Request, Response, StatusCode, header::AUTHORIZATION};
 use kube::client::Body;
@@ -7,12 +11,15 @@ use std::{
     mem,
     task::{Context, Poll},
 };
+use tokio::time::timeout_at;
 use tower::{BoxError, Service, ServiceExt};
 
 /// Adds the `Authorization` header.
 ///
 /// A request that is answered with 401 is sent once more if there is something else to show by then. That is safe for
 /// every verb: who is not known has had nothing done. Bodies that are streams are not repeated.
+///
+/// Waits for credentials shorter than the sender waits for its answer, so that it learns what was waited for.
 #[derive(Clone, Debug)]
 pub(super) struct Authorize<S> {
     inner: S,
@@ -47,19 +54,22 @@ where
         let material = self.material.clone();
         Box::pin(async move {
             let again = copy_of(&request);
-            let (request, shown) = sign(request, &material).await?;
+            let until = request.extensions().get::<Until>().copied();
+            let (request, shown) = sign(request, &material, until).await?;
             let generation = material.generation();
             let answer = inner.call(request).await.map_err(Into::into)?;
-            if answer.status() != StatusCode::UNAUTHORIZED
-                || !material.refused(shown.as_ref(), generation).await
-            {
+            if answer.status() != StatusCode::UNAUTHORIZED {
+                return Ok(answer);
+            }
+            let renewed = material.refused(shown.as_ref(), generation);
+            if !by(until, renewed).await.unwrap_or(false) {
                 return Ok(answer);
             }
             let Some(again) = again else {
                 return Ok(answer);
             };
             drop(answer);
-            let (again, _) = sign(again, &material).await?;
+            let (again, _) = sign(again, &material, until).await?;
             let ready = inner.ready().await.map_err(Into::into)?;
             ready.call(again).await.map_err(Into::into)
         })
@@ -69,10 +79,22 @@ where
 async fn sign(
     mut request: Request<Body>,
     material: &Material,
+    until: Option<Until>,
 ) -> Result<(Request<Body>, Option<HeaderValue>), ConnectError> {
-    let header = material.header().await?;
+    let header = match by(until, material.header()).await {
+        Some(header) => header?,
+        None => return Err(material.overdue()),
+    };
     if let Some(header) = &header {
         request.headers_mut().insert(AUTHORIZATION, header.clone());
     }
     Ok((request, header))
+}
+
+/// None if it would take so long that the sender gives up.
+async fn by<T>(until: Option<Until>, waiting: impl Future<Output = T>) -> Option<T> {
+    match until {
+        Some(until) => timeout_at(until.for_credentials(), waiting).await.ok(),
+        None => Some(waiting.await),
+    }
 }

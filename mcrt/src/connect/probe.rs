@@ -2,6 +2,7 @@
 use super::{
     breaker::{Probing, is_from_gateway},
     error::ConnectError,
+    transport::Until,
 };
 use http::{Request, StatusCode, Uri};
 use http_body_util::{BodyExt, Limited};
@@ -54,6 +55,7 @@ pub async fn probe(client: &kube::Client, deadline: Duration) -> Result<Answered
     let mut request = Request::new(Body::empty());
     *request.uri_mut() = Uri::from_static("/readyz");
     request.extensions_mut().insert(Probing);
+    request.extensions_mut().insert(Until(until));
     let answer = timeout_at(until, client.send(request)).await;
     let answer = answer.map_err(|_| ConnectError::NoResponse { within: deadline })?;
     let answer = answer.map_err(classify)?;

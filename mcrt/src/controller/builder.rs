@@ -12,6 +12,7 @@ use super::{
 use crate::{
     cache::{Cacheable, WatchScope},
     fleet::FleetEvent,
+    jitter::NEVER,
     queue::Backoff,
 };
 use kube::{
@@ -19,9 +20,6 @@ use kube::{
     core::{ApiResource, PartialObjectMeta},
 };
 use std::{any::TypeId, fmt, sync::Arc, time::Duration};
-
-/// A period that no program lives to see the end of: clocks overflow on much longer ones.
-const NEVER: Duration = Duration::from_hours(24 * 365 * 30);
 
 /// Collects the declarations of a controller; equal in power to the attributes.
 ///

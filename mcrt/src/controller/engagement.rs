@@ -57,8 +57,8 @@ pub(crate) struct Engagement {
     /// Cancelled when running reconciles have had their grace period.
     pub(crate) abort: CancellationToken,
     parts: Vec<Part>,
-    /// Until when optional kinds are waited for.
-    patience: Instant,
+    /// When the watches began: until then the cluster may not have been reached for long.
+    started: OnceLock<Instant>,
     indexes: Vec<Option<BoundIndex>>,
     subscriptions: Mutex<Vec<Subscription>>,
     gate: Mutex<Option<JoinHandle<()>>>,
@@ -89,7 +89,7 @@ impl Engagement {
             leaving: CancellationToken::new(),
             abort: CancellationToken::new(),
             parts,
-            patience: Instant::now() + PATIENCE,
+            started: OnceLock::new(),
             indexes: bound,
             subscriptions: Mutex::default(),
             gate: Mutex::default(),
@@ -135,6 +135,7 @@ impl Engagement {
 
     /// Starts the watches; what a cache that runs already has was replayed to its trigger.
     pub(crate) fn start(&self) {
+        self.started.get_or_init(Instant::now);
         for part in &self.parts {
             part.cache.start();
         }
@@ -164,8 +165,9 @@ impl Engagement {
         &self.parts
     }
 
+    /// Until when optional kinds are waited for.
     pub(crate) fn patience(&self) -> Instant {
-        self.patience
+        self.started.get().copied().unwrap_or_else(Instant::now) + PATIENCE
     }
 
     pub(crate) fn recorder(&self, controller: &str) -> &Recorder {

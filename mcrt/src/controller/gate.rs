@@ -12,7 +12,7 @@ use std::{
 };
 use tokio::{sync::watch, time::Instant};
 
-/// How long the first list of an optional kind is waited for.
+/// How long the first list of an optional kind is waited for, once the watches have begun.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What a kind is to its controller.
@@ -115,13 +115,6 @@ impl Gate {
         tokio::select! {
             () = change => {}
             () = tokio::time::sleep_until(patience), if impatient => {}
-        }
-    }
-
-    /// Resolves once it is open.
-    pub(crate) async fn opened(&mut self) {
-        while !self.is_open() {
-            self.changed().await;
         }
     }
 }

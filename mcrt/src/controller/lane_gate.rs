@@ -14,13 +14,26 @@ use std::sync::Arc;
 #[derive(Debug, Default)]
 pub(crate) struct LaneGate(Mutex<State>);
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct State {
     /// Whether every watch that the controller requires has told what exists: nothing is reconciled before.
     started: bool,
     open: bool,
-    /// Reconciles put back since it was open last.
+    /// Whether the cluster was down when it was last looked at; before anybody has, it is not known to be up.
+    down: bool,
+    /// Reconciles put back since it was up last.
     put_back: u64,
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self {
+            started: false,
+            open: false,
+            down: true,
+            put_back: 0,
+        }
+    }
 }
 
 impl Engagement {
@@ -39,71 +52,81 @@ impl Shared {
     }
 
     /// Opens or closes the lane, whichever the cluster calls for. Opened, it tries at once whatever was backing off:
-    /// what waits for a cluster waits for it to be back, not for a time.
-    pub(super) fn regulate(&self, engagement: &Engagement) {
-        let opened = {
+    /// what waits for a cluster waits for it to be back, not for a time. So does what waits for it in other lanes,
+    /// whether or not its own may open.
+    ///
+    /// Says whether the cluster is down; then whoever finds that it is up again lets go of what waits.
+    pub(super) fn regulate(&self, engagement: &Engagement) -> bool {
+        let (down, opened, put_back) = {
             let mut gate = engagement.lane_gate.0.lock();
-            let open = gate.started && !engagement.is_down();
-            if open == gate.open {
-                return;
-            }
-            gate.open = open;
-            if open {
-                self.queue.wake(engagement.lane);
-                self.queue.resume(engagement.lane);
-            } else {
-                self.queue.pause(engagement.lane);
-            }
-            open.then(|| std::mem::take(&mut gate.put_back))
+            let down = engagement.is_down();
+            let returned = std::mem::replace(&mut gate.down, down) && !down;
+            let opened = self.set_open(&mut gate, engagement);
+            let put_back = returned.then(|| std::mem::take(&mut gate.put_back));
+            (down, opened, put_back)
         };
-        let Some(put_back) = opened else { return };
-        let (controller, cluster) = (&self.name, &engagement.cluster);
-        if put_back > 0 {
+        if let Some(put_back) = put_back.filter(|count| *count > 0) {
+            let (controller, cluster) = (&self.name, &engagement.cluster);
             tracing::info!(%controller, %cluster, put_back, "the cluster is back: what was put back is reconciled now");
         }
-        self.release_waiting(cluster.name());
+        if opened || put_back.is_some() {
+            self.release_waiting(engagement.cluster.name());
+        }
+        down
     }
 
-    /// Puts an item back whose reconcile failed because a cluster is down: it runs once the cluster is back, and
-    /// nothing counts as failed. `None` if no outage is to blame.
+    /// Says whether the lane opens.
+    fn set_open(&self, gate: &mut State, engagement: &Engagement) -> bool {
+        let open = gate.started && !gate.down;
+        if open == std::mem::replace(&mut gate.open, open) {
+            return false;
+        }
+        if open {
+            self.queue.wake(engagement.lane);
+            self.queue.resume(engagement.lane);
+        } else {
+            self.queue.pause(engagement.lane);
+        }
+        open
+    }
+
+    /// Puts an item back whose reconcile did not succeed, for `reason`, if a cluster that it needs is down: it runs
+    /// once the cluster is back, and nothing counts as failed. `None` if none of them is.
     ///
-    /// In the target's lane it stays where it is. If another cluster is down, its home or the host, its lane goes on,
-    /// and the request waits beside it.
+    /// In the target's lane it stays where it is, with the failures that it had before. If another cluster is down,
+    /// its home or the host, its lane goes on, and the request waits beside it: made again, it has failed never.
     pub(super) fn put_back(
         &self,
-        error: &Error,
+        reason: &str,
         item: &Item<ObjectKey>,
         home: &Arc<Engagement>,
         target: &Arc<Engagement>,
     ) -> Option<Outcome> {
-        if !is_of_outage(error) {
-            return None;
-        }
         let host = self.host();
         let down = [Some(target), Some(home), host.as_ref()]
             .into_iter()
             .flatten()
             .find(|engagement| engagement.is_down())?;
-        self.note_put_back(down, error);
-        if down.lane == target.lane {
-            self.regulate(down);
-            return Some(Outcome::Deferred);
+        let stays = down.lane == target.lane;
+        if !stays {
+            let route = Route {
+                home: home.cluster.name().clone(),
+                target: target.cluster.name().clone(),
+                object: item.object().clone(),
+            };
+            self.await_cluster(down.cluster.name(), route, item.priority());
         }
-        let route = Route {
-            home: home.cluster.name().clone(),
-            target: target.cluster.name().clone(),
-            object: item.object().clone(),
-        };
-        self.await_cluster(down.cluster.name(), route, item.priority());
-        // It may have come back while this one was looking.
-        if !down.is_down() {
+        if self.regulate(down) {
+            self.note_put_back(down, reason);
+        } else if !stays {
+            // It has come back while this one was looking.
             self.release_waiting(down.cluster.name());
         }
-        Some(Outcome::Done)
+        Some(if stays { Outcome::Deferred } else { Outcome::Done })
     }
 
     /// Thousands of reconciles fail in an outage, all for the same reason: it is said once.
-    fn note_put_back(&self, down: &Engagement, error: &Error) {
+    fn note_put_back(&self, down: &Engagement, reason: &str) {
         let first = {
             let mut gate = down.lane_gate.0.lock();
             gate.put_back += 1;
@@ -112,18 +135,18 @@ impl Shared {
         let (controller, cluster, health) = (&self.name, &down.cluster, down.cluster.health());
         if first {
             tracing::warn!(
-                %controller, %cluster, %health, error = format!("{error:#}"),
+                %controller, %cluster, %health, error = reason,
                 "reconciles fail because the cluster is down: they are put back until it is up, and not told of each",
             );
         } else {
-            tracing::debug!(%controller, %cluster, error = format!("{error:#}"), "put back");
+            tracing::debug!(%controller, %cluster, error = reason, "put back");
         }
     }
 }
 
 /// Whether an error is what an outage looks like: a request that was not sent or not answered, or whose credentials
 /// were not accepted.
-fn is_of_outage(error: &Error) -> bool {
+pub(super) fn is_of_outage(error: &Error) -> bool {
     error.chain().any(|error| {
         if let Some(error) = error.downcast_ref::<ConnectError>() {
             return error.is_of_transport() || matches!(error, ConnectError::BreakerOpen { .. });

@@ -1,10 +1,11 @@
 //! Runs what the queue hands out: one task per item, under a deadline, with panics kept inside.
 use super::{
     Action, Context, Reconciler,
-    action::Next,
     context::Inner,
     engagement::Engagement,
     fleet_events::Held,
+    lane_gate::is_of_outage,
+    outcome::{Ran, is_failure},
     runtime::{Counters, Runtime},
     waiting::Route,
 };
@@ -12,7 +13,6 @@ use crate::{
     Error,
     cache::{Cacheable, Store},
     cluster::ObjectKey,
-    error::ErrorClass,
     panic::panic_text,
     queue::{Item, Outcome},
 };
@@ -27,14 +27,6 @@ use tracing::Instrument;
 
 /// How long a request waits for a cluster whose indexes are being made.
 const ATTACHING: Duration = Duration::from_secs(1);
-
-/// What became of one reconcile.
-enum Ran {
-    Finished(Result<Action, Error>),
-    TimedOut,
-    Panicked(String),
-    Aborted,
-}
 
 impl<R: Reconciler<Object: Cacheable>> Runtime<R> {
     /// Runs until `stop`; then lets running reconciles finish within the fleet's grace period, aborts the rest, and
@@ -149,8 +141,10 @@ impl<R: Reconciler<Object: Cacheable>> Runtime<R> {
             self.shared.queue.forget(home.lane, target.lane, key);
             attempt = 0;
         }
-        let Some(object) = store.get(key) else {
-            return Outcome::Done;
+        let object = match self.object(&store, key) {
+            Ok(Some(object)) => object,
+            Ok(None) => return Outcome::Done,
+            Err(failed) => return failed,
         };
         let cx = self.context(item, attempt, [&home, &target], &object, &stop);
         Counters::count(&self.shared.counters.reconciles);
@@ -165,6 +159,15 @@ impl<R: Reconciler<Object: Cacheable>> Runtime<R> {
             tracing::error!("the retries of this object are used up: it waits for a change");
         }
         outcome
+    }
+
+    /// The object of a key. It is decoded for whoever reads it, by code of the kind's author.
+    fn object(&self, store: &Store<R::Object>, key: &ObjectKey) -> Result<Option<Arc<R::Object>>, Outcome> {
+        std::panic::catch_unwind(AssertUnwindSafe(|| store.get(key))).map_err(|panic| {
+            Counters::count(&self.shared.counters.panics);
+            tracing::error!(panic = panic_text(&*panic), "the object cannot be decoded");
+            Outcome::Retry
+        })
     }
 
     /// Takes leave of a deleted object. Says how to go on if leave is still to be taken.
@@ -269,78 +272,13 @@ impl<R: Reconciler<Object: Cacheable>> Runtime<R> {
         home: &Arc<Engagement>,
         target: &Arc<Engagement>,
     ) -> Option<Outcome> {
-        match ran {
-            Ran::Finished(Err(error)) => self.shared.put_back(error, item, home, target),
-            _ => None,
-        }
-    }
-
-    fn settle(&self, ran: Ran, object: &Arc<R::Object>, cx: &Context<R>) -> Outcome {
-        let counters = &self.shared.counters;
-        match ran {
-            Ran::Finished(Ok(action)) => outcome_of(action),
-            Ran::Finished(Err(error)) => {
-                Counters::count(&counters.errors);
-                let outcome = self.after_error(&error, object, cx);
-                let error = format!("{error:#}");
-                tracing::warn!(error, next = ?outcome, "reconcile failed");
-                self.note_failure(cx, error);
-                outcome
-            }
-            Ran::TimedOut => {
-                Counters::count(&counters.timeouts);
-                tracing::warn!(timeout = ?self.settings.timeout, "reconcile timed out");
-                self.note_failure(cx, format!("timed out after {:?}", self.settings.timeout));
-                Outcome::Retry
-            }
-            Ran::Panicked(panic) => {
-                Counters::count(&counters.panics);
-                tracing::error!(panic, "reconcile panicked");
-                self.note_failure(cx, format!("panicked: {panic}"));
-                Outcome::Retry
-            }
-            Ran::Aborted => {
-                tracing::debug!("reconcile aborted: the cluster leaves");
-                Outcome::GiveUp
-            }
-        }
-    }
-
-    fn note_failure(&self, cx: &Context<R>, text: String) {
-        let request = cx.request().to_string();
-        self.shared.failures.note(request, cx.attempt(), text);
-    }
-
-    fn after_error(&self, error: &Error, object: &Arc<R::Object>, cx: &Context<R>) -> Outcome {
-        if R::ERROR_POLICY {
-            let policy = || self.reconciler.error_policy(object.clone(), error, cx.clone());
-            return match std::panic::catch_unwind(AssertUnwindSafe(policy)) {
-                Ok(action) => outcome_of(action),
-                Err(panic) => {
-                    Counters::count(&self.shared.counters.panics);
-                    tracing::error!(panic = panic_text(&*panic), "the error policy panicked");
-                    Outcome::Retry
-                }
-            };
-        }
-        match error.class() {
-            ErrorClass::Retry => Outcome::Retry,
-            ErrorClass::RetryAfter(delay) => Outcome::RetryAfter(delay),
-            ErrorClass::GiveUp => Outcome::GiveUp,
-        }
-    }
-}
-
-/// Whether the queue counts the outcome against the retries.
-fn is_failure(outcome: Outcome) -> bool {
-    matches!(outcome, Outcome::Retry | Outcome::RetryAfter(_))
-}
-
-fn outcome_of(action: Action) -> Outcome {
-    match action.0 {
-        Next::AwaitChange => Outcome::Done,
-        Next::Requeue(delay) => Outcome::Requeue(delay),
-        Next::Retry => Outcome::Retry,
+        let reason = match ran {
+            Ran::Finished(Err(error)) if is_of_outage(error) => format!("{error:#}"),
+            // What it waited for all the time is not to be had now.
+            Ran::TimedOut => format!("timed out after {:?}", self.settings.timeout),
+            _ => return None,
+        };
+        self.shared.put_back(&reason, item, home, target)
     }
 }
 

@@ -3,15 +3,15 @@ use super::{
     declaration::Declaration,
     engagement::{Engaged, Engagement},
     failures::Failures,
-    gate::{Gate, Gating, Need},
+    gate::Need,
     index::AnyIndex,
+    keeper::keep_lane,
     settings::Settings,
     tombstones::Tombstones,
     waiting::Route,
     watch::Map as FleetMap,
 };
 use crate::{
-    cache::WatchState,
     cluster::{ClusterName, ObjectKey},
     fleet::{Cluster, Fleet, Participant, Required, Step},
     queue::{FairQueue, Lane, Priority},
@@ -111,9 +111,6 @@ pub(crate) struct Runtime<R: super::Reconciler> {
 /// How long an aborted reconcile has to reach its next await before it is reported.
 const ABORT_REPORT: Duration = Duration::from_secs(5);
 
-/// How long a lane waits for its watches before that is reported, and reported again.
-const GATE_REPORT: Duration = Duration::from_secs(30);
-
 impl<R: super::Reconciler> Runtime<R> {
     fn declared_on(&self, host: bool) -> impl Iterator<Item = &Box<dyn Declaration<R>>> {
         self.declarations
@@ -149,8 +146,8 @@ impl<R: super::Reconciler> Runtime<R> {
 
     fn begin(&self, engagement: &Arc<Engagement>) {
         engagement.start();
-        let gate = keep_gate(self.shared.clone(), engagement.clone(), self.shared.uses_host);
-        engagement.guard_with(tokio::spawn(gate));
+        let keeper = keep_lane(self.shared.clone(), engagement.clone(), self.shared.uses_host);
+        engagement.guard_with(tokio::spawn(keeper));
     }
 
     /// From here on requests find the lane; those that waited for it go first.
@@ -219,60 +216,6 @@ impl<R: super::Reconciler> Runtime<R> {
                 "a reconcile of a cluster that leaves does not reach an await: it blocks its thread",
             );
         }
-    }
-}
-
-/// Keeps the lane open while the cluster answers and every watch has told what exists. A controller that uses the
-/// host finds it: not synced perhaps, which its stores say, but there.
-async fn keep_gate(shared: Arc<Shared>, engagement: Arc<Engagement>, uses_host: bool) {
-    let say = |waits_for: String| {
-        tracing::warn!(
-            controller = %shared.name, cluster = %engagement.cluster, %waits_for,
-            "nothing of this cluster is reconciled yet; going on waiting",
-        );
-    };
-    let mut gate = Gate::of(&engagement);
-    let mut told = Vec::new();
-    patiently(gate.opened(), || {
-        let waits_for = engagement.waits_for();
-        // What is under way should end; a kind may be absent for ever, and is said once.
-        let under_way = |gating: &Gating| gating.state == WatchState::Syncing;
-        if waits_for != told || waits_for.iter().any(under_way) {
-            let watches: Vec<_> = waits_for.iter().map(ToString::to_string).collect();
-            say(watches.join(", "));
-            told = waits_for;
-        }
-    })
-    .await;
-    if uses_host {
-        let mut host = shared.host.subscribe();
-        let attached = async {
-            // The sender is in `shared`.
-            let _ = host.wait_for(Option::is_some).await;
-        };
-        patiently(attached, || say("the host to be attached".to_owned())).await;
-    }
-    engagement.cluster.reach(Step::Started).await;
-    let mut health = engagement.cluster.health_changes();
-    let mut circuit = engagement.cluster.transport().breaker().changes();
-    shared.start_lane(&engagement, gate.is_open());
-    loop {
-        // The senders are in the cluster.
-        tokio::select! {
-            _ = health.changed() => {}
-            _ = circuit.changed() => {}
-            // The reconciled kind was not served and appears: nothing runs until it is told what there is of it.
-            () = gate.changed() => shared.start_lane(&engagement, gate.is_open()),
-        }
-        shared.regulate(&engagement);
-    }
-}
-
-/// Waits, and says so from time to time.
-async fn patiently(wait: impl Future<Output = ()>, mut say: impl FnMut()) {
-    let mut wait = std::pin::pin!(wait);
-    while tokio::time::timeout(GATE_REPORT, &mut wait).await.is_err() {
-        say();
     }
 }
 

@@ -27,7 +27,7 @@ impl Fleet {
             cluster
         };
         tracing::info!(cluster = %name, "suspended by hand");
-        self.observe(&cluster, Condition::suspend);
+        self.follow_suspension(&cluster);
         true
     }
 
@@ -42,9 +42,21 @@ impl Fleet {
         };
         tracing::info!(cluster = %name, "resumed by hand");
         if let Some(cluster) = cluster {
-            self.observe(&cluster, |condition, _| condition.resume());
+            self.follow_suspension(&cluster);
         }
         true
+    }
+
+    /// Suspends or resumes the cluster, whichever was asked for last: of two who ask at once, the later one to come here
+    /// need not be the one who asked last.
+    fn follow_suspension(&self, cluster: &Cluster) {
+        self.observe(cluster, |condition, now| {
+            if self.0.state.lock().suspended.contains(cluster.name()) {
+                condition.suspend(now);
+            } else {
+                condition.resume();
+            }
+        });
     }
 
     /// Takes note of something about a cluster; then its breaker, its health and what is told of it follow.

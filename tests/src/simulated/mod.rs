@@ -25,7 +25,10 @@ mod servers;
 mod steps;
 
 pub use hooks::{fail_kind, hang, hang_kind};
-pub use objects::{config, deployment, in_namespace, labelled, namespace, node, owned_by, secret, with_data};
+pub use objects::{
+    config, deployment, in_namespace, labelled, namespace, node, owned_by, secret, widget, widget_resource,
+    widgets, with_data,
+};
 pub use recorder::{Call, Recorder, Run, What};
 pub use running::{Running, Setup, alive_tasks, nothing_left};
 pub use servers::{Sims, name, spec};

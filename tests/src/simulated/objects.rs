@@ -1,5 +1,7 @@
 //! Objects as JSON, the way servers are given them.
 
+use kube::core::{ApiResource, GroupVersionKind};
+use mcrt_sim::ServedKind;
 use serde_json::{Value, json};
 
 /// The label that the fixtures' controllers select by: a server has objects of its own.
@@ -38,6 +40,30 @@ pub fn deployment(name: &str) -> Value {
         },
     });
     deployment
+}
+
+/// A kind that servers do not have unless they are told to serve it.
+pub fn widgets() -> ServedKind {
+    ServedKind {
+        group: "example.com".to_owned(),
+        version: "v1".to_owned(),
+        kind: "Widget".to_owned(),
+        plural: "widgets".to_owned(),
+        namespaced: true,
+        status_subresource: false,
+    }
+}
+
+/// The same kind, for watches.
+pub fn widget_resource() -> ApiResource {
+    ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk("example.com", "v1", "Widget"), "widgets")
+}
+
+/// An object of that kind in namespace `default`.
+pub fn widget(name: &str) -> Value {
+    let mut widget = object("Widget", name);
+    widget["apiVersion"] = "example.com/v1".into();
+    widget
 }
 
 fn cluster_scoped(kind: &str, name: &str) -> Value {

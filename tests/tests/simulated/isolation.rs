@@ -4,14 +4,16 @@
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Secret;
-use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
+use kube::core::DynamicObject;
 use mcrt::{Action, ControllerBuilder, Health, Watch, WatchState};
-use mcrt_sim::{ServedKind, Server, Verdict};
+use mcrt_sim::{Server, Verdict};
 use mcrt_tests::{
     logs::Logs,
-    simulated::{Recorder, Run, Running, Sims, config, fail_kind, hang, hang_kind, name},
+    simulated::{
+        Recorder, Run, Running, Sims, config, fail_kind, hang, hang_kind, name, widget, widget_resource,
+        widgets,
+    },
 };
-use serde_json::json;
 use tokio::time::{Instant, sleep};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -227,30 +229,15 @@ fn is(running: &Running<'_>, cluster: &str, plural: &str, expected: WatchState) 
     }
 }
 
-fn widgets() -> ServedKind {
-    ServedKind {
-        group: "example.com".to_owned(),
-        version: "v1".to_owned(),
-        kind: "Widget".to_owned(),
-        plural: "widgets".to_owned(),
-        namespaced: true,
-        status_subresource: false,
-    }
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_kind_may_appear_and_disappear_later() {
-    let widget = json!({
-        "apiVersion": "example.com/v1", "kind": "Widget", "metadata": { "name": "widget", "namespace": "default" },
-    });
+    let widget = widget("widget");
     let sims = Sims::of(["a", "b"]);
     sims.server("a").serve(widgets());
     sims.server("a").create(widget.clone()).unwrap();
     let seen: Recorder<DynamicObject> = Recorder::default();
     let mut wiring = ControllerBuilder::new("widgets");
-    let kind =
-        ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk("example.com", "v1", "Widget"), "widgets");
-    wiring.for_kind_with(kind, Watch::new());
+    wiring.for_kind_with(widget_resource(), Watch::new());
     sims.manager()
         .controller(seen.build(wiring))
         .run(async |running| {

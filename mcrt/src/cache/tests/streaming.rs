@@ -45,6 +45,23 @@ async fn a_streamed_list_is_complete_diffed_and_watched_on_without_a_list_by_pag
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_kind_that_comes_back_is_in_sync_when_its_stream_has_told_what_exists_and_not_before() {
+    let server = Server::with(&["x/a", "x/b"]);
+    let caches = streaming(&server);
+    let (cache, recorder, _subscription) = recorded(&caches).await;
+    until("a watch", || server.open_watches() == 1).await;
+    recorder.take();
+    server.unserve();
+    reaches(&cache, WatchState::Absent).await;
+    server.serve_again();
+    server.put("x/b", "back");
+    synced(&cache).await;
+    until("the list", || recorder.len() == 2).await;
+    assert_eq!(recorder.take(), ["(~x/b)", "synced"]);
+    caches.close().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_cluster_that_refuses_to_stream_is_listed_by_pages_at_once_and_for_the_rest_of_its_life() {
     for code in [400, 422] {
         let server = Server::with(&["x/a"]);

@@ -123,6 +123,16 @@ impl Material {
         }
     }
 
+    /// Why [`header`](Self::header) was given up before it was there.
+    pub(super) fn overdue(&self) -> ConnectError {
+        match &self.0.shown.lock().source {
+            Source::File(file) => file.failed("is still being read".into()),
+            Source::Exec(exec) => self.failed(&exec.command, Failure::Running),
+            // Nothing is waited for then.
+            Source::None | Source::Fixed(_) => ConnectError::Ended,
+        }
+    }
+
     fn failed(&self, command: &str, why: Failure) -> ConnectError {
         match why {
             Failure::Stopped => ConnectError::Ended,

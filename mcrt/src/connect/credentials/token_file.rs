@@ -93,7 +93,7 @@ impl TokenFile {
         }
     }
 
-    fn failed(&self, reason: String) -> ConnectError {
+    pub(super) fn failed(&self, reason: String) -> ConnectError {
         ConnectError::TokenFile {
             path: self.path.clone(),
             reason,

@@ -47,7 +47,7 @@ fn access(server: &str) -> Access {
         .into()
 }
 
-fn limits(connect: u64, first_byte: u64) -> TransportSettings {
+pub(super) fn limits(connect: u64, first_byte: u64) -> TransportSettings {
     TransportSettings {
         limits: Limits {
             connect: Duration::from_millis(connect),

@@ -6,7 +6,7 @@ use super::{
     },
     budget::Budget,
     call::{Call, Shape},
-    deadlines::{self, TimedBody},
+    deadlines::{self, TimedBody, Until},
     retry,
 };
 use bytes::Bytes;
@@ -84,6 +84,9 @@ impl Shared {
         let call = Call::of(&request);
         // All attempts together wait no longer for their answer than one may.
         let until = Instant::now() + self.limits.first_byte;
+        if request.extensions().get::<Until>().is_none() {
+            request.extensions_mut().insert(Until(until));
+        }
         let mut attempt = 1;
         loop {
             let again = (attempt < self.retry.attempts)

@@ -17,6 +17,19 @@ use std::{
 use tokio::time::{Instant, Sleep, sleep_until, timeout_at};
 use tower::BoxError;
 
+/// By when whoever sent a request gives up, in its extensions: credentials that are not there some time before are
+/// said to be the reason, else the server would be blamed.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::connect) struct Until(pub(in crate::connect) Instant);
+
+impl Until {
+    /// By when credentials have to be there.
+    pub(in crate::connect) fn for_credentials(self) -> Instant {
+        let now = Instant::now();
+        now + self.0.saturating_duration_since(now).mul_f64(0.9)
+    }
+}
+
 /// Awaits an answer's headers.
 pub(super) async fn first_byte<T>(
     answer: impl Future<Output = Result<T, BoxError>>,

@@ -32,6 +32,7 @@ pub(super) use bounded::Bounded;
 pub(super) use call::Call;
 pub(crate) use call::Once;
 pub(super) use crypto::install_crypto;
+pub(super) use deadlines::Until;
 pub(super) use retry::copy_of;
 pub(super) use tally::Tallied;
 

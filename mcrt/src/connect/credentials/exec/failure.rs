@@ -11,6 +11,8 @@ pub(in super::super) enum Failure {
     TimedOut(Duration),
     #[error("waited {0:?} for its turn: too many programs run at once, or are slow")]
     Busy(Duration),
+    #[error("is still running, and nothing can be asked of the server until it is done")]
+    Running,
     #[error("exited with code {0}: run it by hand to see what it says")]
     Exit(i32),
     #[error("was ended by signal {0}")]

@@ -8,6 +8,7 @@ mod failure;
 mod program;
 mod schedule;
 mod shared;
+mod state;
 
 pub(super) use failure::Failure;
 pub(super) use shared::Shared;

@@ -1,11 +1,5 @@
 //! One credential program in use: the task that runs it, and what it last gave.
-use super::super::certificate;
-use super::{
-    super::super::settings::CredentialSettings,
-    answer::Credential,
-    failure::Failure,
-    schedule::{again_after, refresh_after},
-};
+use super::{super::super::settings::CredentialSettings, answer::Credential, failure::Failure, state::State};
 use futures::future::BoxFuture;
 use http::HeaderValue;
 use parking_lot::Mutex;
@@ -49,94 +43,10 @@ pub(in super::super) struct Shared {
 }
 
 #[derive(Default)]
-struct State {
-    held: Option<Held>,
-    failed: Option<Failed>,
-    runs: u64,
-    /// Counts changes of the certificate.
-    generation: u64,
-}
-
-struct Held {
-    credential: Credential,
-    until: Option<Instant>,
-    refresh: Option<Instant>,
-}
-
-struct Failed {
-    why: Failure,
-    in_a_row: u32,
-    /// When it may run again.
-    again: Instant,
-}
-
-#[derive(Default)]
 struct Refusals {
     last: Option<Instant>,
     /// A run is wanted although there is a credential.
     pending: bool,
-}
-
-impl State {
-    /// What was given, unless it has expired.
-    fn valid(&self) -> Option<&Credential> {
-        let held = self.held.as_ref()?;
-        let valid = held.until.is_none_or(|until| Instant::now() < until);
-        valid.then_some(&held.credential)
-    }
-
-    /// When the program is to run without having been asked: while something is valid, to refresh it.
-    fn due(&self) -> Option<Instant> {
-        self.valid()?;
-        let refresh = self.held.as_ref()?.refresh;
-        match (&self.failed, refresh) {
-            (Some(failed), Some(refresh)) => Some(failed.again.max(refresh)),
-            (_, refresh) => refresh,
-        }
-    }
-
-    fn is_left_alone(&self) -> bool {
-        self.failed
-            .as_ref()
-            .is_some_and(|failed| Instant::now() < failed.again)
-    }
-
-    fn take(&mut self, given: Result<Credential, Failure>) {
-        self.runs += 1;
-        match given {
-            Ok(credential) => {
-                let before = self
-                    .held
-                    .as_ref()
-                    .and_then(|held| held.credential.certificate.as_ref());
-                if !certificate::same(before, credential.certificate.as_ref()) {
-                    self.generation += 1;
-                }
-                self.failed = None;
-                self.held = Some(Held::new(credential));
-            }
-            Err(why) => {
-                let in_a_row = self.failed.as_ref().map_or(0, |failed| failed.in_a_row) + 1;
-                self.failed = Some(Failed {
-                    why,
-                    in_a_row,
-                    again: Instant::now() + again_after(in_a_row),
-                });
-            }
-        }
-    }
-}
-
-impl Held {
-    fn new(credential: Credential) -> Self {
-        let now = Instant::now();
-        Self {
-            // Nothing is that far away, if it cannot be added.
-            until: credential.lasts.and_then(|lasts| now.checked_add(lasts)),
-            refresh: credential.lasts.map(|lasts| now + refresh_after(lasts)),
-            credential,
-        }
-    }
 }
 
 impl Shared {
@@ -177,8 +87,8 @@ impl Shared {
                     if let Some(credential) = state.valid() {
                         return Ok(credential.header.clone());
                     }
-                    if let Some(failed) = state.failed.as_ref().filter(|_| state.is_left_alone()) {
-                        return Err(failed.why.clone());
+                    if let Some(why) = state.left_alone() {
+                        return Err(why.clone());
                     }
                 }
                 self.asked.notify_one();
@@ -193,8 +103,7 @@ impl Shared {
     }
 
     pub(in super::super) fn certificate(&self) -> Option<Arc<CertifiedKey>> {
-        let state = self.state.borrow();
-        state.held.as_ref()?.credential.certificate.clone()
+        self.state.borrow().certificate().cloned()
     }
 
     pub(in super::super) fn generation(&self) -> u64 {
@@ -285,7 +194,7 @@ impl Shared {
     fn is_needed(&self) -> bool {
         let refused = self.refusals.lock().pending;
         let state = self.state.borrow();
-        refused || state.valid().is_none() && !state.is_left_alone()
+        refused || state.valid().is_none() && state.left_alone().is_none()
     }
 
     async fn run(&self, run: &impl Run) -> Result<Credential, Failure> {
@@ -300,13 +209,5 @@ impl Shared {
             Err(_) => return Err(Failure::Busy(self.deadline)),
         };
         run(self.stop.clone()).await
-    }
-}
-
-impl State {
-    /// Whether what is shown now differs from what was sent.
-    fn differs(&self, sent: Option<&HeaderValue>, generation: u64) -> bool {
-        let shown = self.valid().map(|credential| credential.header.as_ref());
-        self.generation != generation || shown.is_some_and(|shown| shown != sent)
     }
 }

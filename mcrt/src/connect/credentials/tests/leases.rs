@@ -5,10 +5,13 @@ use super::{
     script::{Script, shown, token},
 };
 use crate::connect::{
-    Connection, CredentialSettings, Life,
+    Access, ConnectError, Connection, CredentialSettings, Life,
     connection::ExecPlugin,
-    tests::{SOON, kubeconfig, yaml},
+    probe,
+    tests::{SOON, kubeconfig, limits, yaml},
 };
+use http::Request;
+use kube::client::Body;
 use std::{path::Path, sync::Arc, time::Duration};
 use tokio::time::timeout;
 
@@ -147,6 +150,28 @@ async fn errors_name_the_context_and_the_program_and_neither_arguments_nor_outpu
     );
     assert!(error.is_about_credentials());
     assert!(!format!("{error:?}{plugins:?}").contains("SECRET"));
+}
+
+#[tokio::test]
+async fn a_program_that_takes_long_is_named_by_who_waits_for_it_and_the_server_is_not_blamed() {
+    let life = Life::new();
+    let mut settings = limits(100, 200);
+    settings.credentials.plugins = Plugins::new(8);
+    let transport = Access::from(connection("sleep 600"))
+        .connect(&settings, &life)
+        .unwrap();
+    let client = transport.client();
+    for _ in 0..6 {
+        let request = Request::get("/api").body(Body::empty()).unwrap();
+        let error = timeout(SOON, client.send(request)).await.unwrap().unwrap_err();
+        let ours = ConnectError::within(&error).unwrap();
+        assert!(ours.is_about_credentials(), "{ours}");
+        assert!(ours.to_string().contains("/bin/sh: is still running"), "{ours}");
+    }
+    assert!(transport.breaker().circuit().is_closed());
+    let probed = probe(&client, Duration::from_millis(200)).await.unwrap_err();
+    assert!(probed.is_about_credentials(), "{probed}");
+    timeout(SOON, life.end()).await.unwrap();
 }
 
 #[test]
