@@ -11,7 +11,8 @@ use std::{
 /// Largest kubeconfig that is read: etcd's limit for one object is about as much.
 pub(crate) const MAX_KUBECONFIG: u64 = 1 << 20;
 
-/// Fields of the format, the only words of a broken file that an error may repeat.
+/// Fields of the format: with those of clusters, users and programs the only words of a broken file that an error may
+/// repeat.
 const FIELDS: &[&str] = &[
     "apiVersion",
     "kind",
@@ -26,6 +27,11 @@ const FIELDS: &[&str] = &[
     "user",
     "context",
     "namespace",
+    "auth-provider",
+];
+
+/// Fields of a cluster.
+pub(super) const CLUSTER: &[&str] = &[
     "server",
     "certificate-authority",
     "certificate-authority-data",
@@ -33,6 +39,10 @@ const FIELDS: &[&str] = &[
     "insecure-skip-tls-verify",
     "proxy-url",
     "disable-compression",
+];
+
+/// Fields of a user.
+pub(super) const USER: &[&str] = &[
     "token",
     "tokenFile",
     "client-certificate",
@@ -45,14 +55,18 @@ const FIELDS: &[&str] = &[
     "as-uid",
     "as-groups",
     "as-user-extra",
-    "auth-provider",
     "exec",
+];
+
+/// Fields of a credential program.
+pub(super) const EXEC: &[&str] = &[
+    "apiVersion",
     "command",
     "args",
     "env",
     "installHint",
-    "interactiveMode",
     "provideClusterInfo",
+    "interactiveMode",
 ];
 
 /// Anchors and aliases that a kubeconfig may have: more than people write, too few to unfold to much.
@@ -230,7 +244,8 @@ fn known_field(line: &str) -> Option<&'static str> {
         .split([':', '"'])
         .next()?
         .trim();
-    FIELDS.iter().find(|field| **field == key).copied()
+    let fields = [FIELDS, CLUSTER, USER, EXEC].into_iter().flatten();
+    fields.copied().find(|field| *field == key)
 }
 
 fn absolute_paths(kubeconfig: &mut Kubeconfig, dir: &Path) {

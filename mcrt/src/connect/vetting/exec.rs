@@ -3,6 +3,7 @@ use super::{
     super::{
         connection::ExecPlugin,
         error::Rejected,
+        kubeconfig::EXEC,
         policy::{cleaned, is_name},
     },
     field::{At, unknown},
@@ -26,15 +27,6 @@ const EXTENSION: &str = "client.authentication.k8s.io/exec";
 const LONGEST_INFO: usize = 120 * 1024;
 /// Variables that choose programs and libraries: with them an allowed program would be another.
 const CHOOSING: &[&str] = &["PATH", "LD_", "DYLD_"];
-const FIELDS: &[&str] = &[
-    "apiVersion",
-    "command",
-    "args",
-    "env",
-    "installHint",
-    "provideClusterInfo",
-    "interactiveMode",
-];
 
 /// What a program may be told of the cluster.
 pub(super) struct Told<'a> {
@@ -45,7 +37,7 @@ pub(super) struct Told<'a> {
 
 pub(super) fn plugin(config: &ExecConfig, told: &Told<'_>, at: &At<'_>) -> Result<ExecPlugin, Rejected> {
     let command = command(config, at)?;
-    unknown(&config.other, at, ".exec", FIELDS)?;
+    unknown(&config.other, at, ".exec", EXEC)?;
     let args = config.args.clone().unwrap_or_default();
     if args.iter().any(|arg| arg.contains('\0')) {
         return Err(at.invalid(".exec.args", "holds a NUL character"));

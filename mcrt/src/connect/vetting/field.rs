@@ -15,34 +15,6 @@ use std::{
 /// Longest part of a name that a message repeats: names are the kubeconfig's to choose.
 const LONGEST_NAME: usize = 100;
 
-/// Fields of a cluster, to correct names that are nearly one of them.
-pub(super) const CLUSTER: &[&str] = &[
-    "server",
-    "certificate-authority",
-    "certificate-authority-data",
-    "tls-server-name",
-    "insecure-skip-tls-verify",
-    "proxy-url",
-    "disable-compression",
-];
-
-/// Fields of a user.
-pub(super) const USER: &[&str] = &[
-    "token",
-    "tokenFile",
-    "client-certificate",
-    "client-certificate-data",
-    "client-key",
-    "client-key-data",
-    "username",
-    "password",
-    "as",
-    "as-uid",
-    "as-groups",
-    "as-user-extra",
-    "exec",
-];
-
 const FILE: &str = "names a file of the controller's machine: put its contents inline, or allow its directory with \
                     `Policy::allow_files_under`";
 

@@ -15,7 +15,7 @@ mod user;
 use super::{
     connection::{Connection, Credentials},
     error::Rejected,
-    kubeconfig,
+    kubeconfig::{self, CLUSTER},
     policy::Policy,
 };
 #[cfg(test)]
@@ -83,7 +83,7 @@ fn refuse_unknown(
     cluster: &Cluster,
 ) -> Result<(), Rejected> {
     unknown(&context.other, at_context, "", &["cluster", "user", "namespace"])?;
-    unknown(&cluster.other, at_cluster, "", field::CLUSTER)
+    unknown(&cluster.other, at_cluster, "", CLUSTER)
 }
 
 fn namespace(context: &Context, at: &At<'_>) -> Result<String, Rejected> {

@@ -1,7 +1,7 @@
 //! What a user shows in headers, and what is refused in one.
 use super::{
-    super::{connection::Credentials, error::Rejected},
-    field::{At, USER, unknown},
+    super::{connection::Credentials, error::Rejected, kubeconfig::USER},
+    field::{At, unknown},
     nonempty,
 };
 use http::HeaderValue;
