@@ -37,6 +37,15 @@ pub enum StartError {
         /// The controller.
         controller: String,
     },
+    /// The provider reads the host and there is none.
+    #[error(
+        "provider `{provider}` reads its clusters from the host, but there is none: say `--host in-cluster` or \
+         `--host context:NAME`, or call `Manager::builder().host(...)`"
+    )]
+    NoHostToRead {
+        /// The provider.
+        provider: String,
+    },
     /// The host that was asked for cannot be reached.
     #[error(
         "the host cannot be used: {0}; `--host in-cluster`, `--host context:NAME` and `--host none` choose another"

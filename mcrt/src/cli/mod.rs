@@ -142,8 +142,7 @@ impl Launch {
         };
         let access = host::access(&self.args, simulated)?.ok_or_else(missing)?;
         access
-            .connect(&self.settings.transport, &self.host_life)
-            .map(|transport| transport.client())
+            .client(&self.settings.transport, &self.host_life)
             .map_err(StartError::Connect)
     }
 
@@ -187,10 +186,11 @@ impl Launch {
         for controller in self.controllers {
             controllers.push(controller?);
         }
+        let needs_host = provider.needs_host();
         let mut manager = Manager::builder()
             .shared_provider(provider)
             .fleet_settings(self.settings);
-        if controllers.iter().any(Controller::uses_host)
+        if (needs_host || controllers.iter().any(Controller::uses_host))
             && let Some(host) = host::access(&self.args, simulated_host)?
         {
             tracing::info!("host: {}", host.server());

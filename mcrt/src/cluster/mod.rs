@@ -5,4 +5,4 @@ mod state;
 
 pub use name::{ClusterName, InvalidClusterName};
 pub use object::ObjectKey;
-pub use state::{Epoch, Health, Properties};
+pub use state::{Epoch, Health, Properties, Property, PropertyOrigin};

@@ -127,6 +127,29 @@ impl fmt::Display for Health {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Properties {
-    /// Key and value pairs for selection.
+    /// Key and value pairs for selection, all from the host side.
     pub labels: BTreeMap<String, String>,
+    /// Named properties of the cluster, each with where it comes from.
+    pub named: BTreeMap<String, Property>,
+}
+
+/// One property of a cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Property {
+    /// Its value.
+    pub value: String,
+    /// Who says so.
+    pub origin: PropertyOrigin,
+}
+
+/// Who says a property of a cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum PropertyOrigin {
+    /// The provider's own object.
+    Provider,
+    /// An inventory of the host side, such as the status of a `ClusterProfile`.
+    Inventory,
+    /// The cluster itself: never identity, and no ground for selection unless the operator trusts it.
+    SelfReported,
 }

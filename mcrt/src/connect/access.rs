@@ -148,6 +148,13 @@ impl Access {
         })
     }
 
+    /// Builds a client for whoever does not probe: nothing stands before it that only a probe would open again.
+    pub fn client(&self, settings: &TransportSettings, life: &Life) -> Result<kube::Client, ConnectError> {
+        let mut settings = settings.clone();
+        settings.breaker.failures = u32::MAX;
+        self.connect(&settings, life).map(|transport| transport.client())
+    }
+
     /// Where it leads: an address, or the identity of a service.
     pub fn server(&self) -> String {
         match self {

@@ -2,7 +2,7 @@
 use super::Fleet;
 use crate::{
     cluster::ClusterName,
-    provider::{Change, ClusterSpec, Event, Provider, restarting},
+    provider::{Change, ClusterSpec, Event, Provider, ProviderContext, restarting},
 };
 use futures::StreamExt;
 use std::{collections::HashSet, sync::Arc};
@@ -10,8 +10,13 @@ use tokio_util::sync::CancellationToken;
 
 /// Follows `provider` until `stop`. A stream that ends keeps its clusters and is started again; what it then does
 /// not name before `Synced` is disengaged.
-pub(crate) async fn discover(fleet: Fleet, provider: Arc<dyn Provider>, stop: CancellationToken) {
-    let mut events = restarting(provider.clone());
+pub(crate) async fn discover(
+    fleet: Fleet,
+    provider: Arc<dyn Provider>,
+    cx: ProviderContext,
+    stop: CancellationToken,
+) {
+    let mut events = restarting(provider.clone(), cx);
     let mut discovery = Discovery {
         fleet,
         provider,
@@ -26,7 +31,7 @@ pub(crate) async fn discover(fleet: Fleet, provider: Arc<dyn Provider>, stop: Ca
 struct Discovery {
     fleet: Fleet,
     provider: Arc<dyn Provider>,
-    /// What is engaged because the provider named it.
+    /// What is engaged, or rejected, because the provider named it.
     known: HashSet<ClusterName>,
     /// What the running stream has named.
     named: HashSet<ClusterName>,
@@ -45,6 +50,7 @@ impl Discovery {
             }
             Event::Said(Change::Upsert(spec)) => self.upsert(spec),
             Event::Said(Change::Remove(name)) => self.remove(&name),
+            Event::Said(Change::Rejected { name, reason }) => self.reject(name, &reason),
             Event::Said(Change::Synced) => self.synced(),
             Event::Said(Change::Failed(reason)) => tracing::warn!(provider, "{reason}"),
         }
@@ -57,15 +63,19 @@ impl Discovery {
         }
         self.named.insert(name.clone());
         self.known.insert(name.clone());
-        if let Err(error) = self.fleet.upsert(spec) {
-            let kept = match self.fleet.get(&name) {
-                Some(_) => "goes on as it was described before",
-                None => "is left out",
-            };
-            tracing::error!(
-                cluster = %name, %error,
-                "cannot build a client: the cluster {kept}, until the provider describes it otherwise",
-            );
+        match self.fleet.upsert(spec) {
+            Ok(()) => self.fleet.accept(&name),
+            Err(error) => self
+                .fleet
+                .reject(&name, &format!("cannot build a client: {error}")),
+        }
+    }
+
+    fn reject(&mut self, name: ClusterName, reason: &str) {
+        if !self.refuses(&name) {
+            self.fleet.reject(&name, reason);
+            self.named.insert(name.clone());
+            self.known.insert(name);
         }
     }
 

@@ -1,7 +1,8 @@
 //! What is told of the fleet, and to whom.
 use super::Cluster;
-use crate::cluster::Health;
+use crate::cluster::{ClusterName, Health};
 use futures::{Stream, StreamExt, stream};
+use std::sync::Arc;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 /// A change of the fleet.
@@ -14,6 +15,9 @@ pub enum FleetEvent {
     Health(Cluster, Health),
     /// The host side says something else of a cluster, whose life goes on.
     Properties(Cluster),
+    /// The provider describes a cluster in a way that cannot be used: what was engaged before goes on, and nothing is
+    /// engaged otherwise. Told when the reason changes; [`Fleet::rejections`](super::Fleet::rejections) has all.
+    Rejected(ClusterName, Arc<str>),
     /// A cluster was disengaged.
     Disengaged(Cluster),
     /// The provider has named every cluster that it knows, for the first time.
@@ -28,7 +32,7 @@ impl FleetEvent {
             | Self::Health(cluster, _)
             | Self::Properties(cluster)
             | Self::Disengaged(cluster) => Some(cluster),
-            Self::Synced => None,
+            Self::Rejected(..) | Self::Synced => None,
         }
     }
 }

@@ -10,6 +10,7 @@ mod event;
 mod health;
 mod participant;
 mod registry;
+mod rejected;
 mod settled;
 mod standing;
 mod supervisor;

@@ -47,6 +47,8 @@ pub(super) struct State {
     lives: HashMap<ClusterName, (Epoch, Ended)>,
     /// By name: a life that follows one that is suspended is suspended too.
     pub(super) suspended: BTreeSet<ClusterName>,
+    /// Why a cluster cannot be used as it is described now.
+    pub(super) rejected: BTreeMap<ClusterName, Arc<str>>,
     pub(super) listeners: Listeners,
     synced: bool,
     closed: bool,
@@ -124,7 +126,7 @@ impl Fleet {
         &self.0.checks
     }
 
-    pub(super) fn settings(&self) -> &FleetSettings {
+    pub(crate) fn settings(&self) -> &FleetSettings {
         &self.0.settings
     }
 
@@ -250,6 +252,7 @@ impl Fleet {
     pub(crate) fn remove(&self, name: &ClusterName) {
         let mut state = self.0.state.lock();
         state.suspended.remove(name);
+        state.rejected.remove(name);
         if let Some(member) = state.members.remove(name) {
             tracing::info!(cluster = %name, epoch = %member.cluster.epoch(), "disengaging");
             member.leave.cancel();

@@ -5,7 +5,7 @@ use crate::{
     controller::{Bound, Controller, ControllerHandle},
     fleet::{Cluster, Fleet, FleetSettings, HealthCheck, discover},
     panic::panic_text,
-    provider::Provider,
+    provider::{Provider, ProviderContext},
 };
 use futures::FutureExt;
 use parking_lot::Mutex;
@@ -94,13 +94,18 @@ impl ManagerBuilder {
     /// Checks what was collected.
     ///
     /// # Errors
-    /// If there is no provider, if two controllers share a name, or if one needs a host and there is none, or none
+    /// If there is no provider, if it reads the host and there is none, if two controllers share a name, or if one needs a host and there is none, or none
     /// that a client can be built for.
     ///
     /// # Panics
     /// Outside a tokio runtime.
     pub fn build(self) -> Result<Manager, StartError> {
         let provider = self.provider.ok_or(StartError::NoProvider)?;
+        if provider.needs_host() && self.host.is_none() {
+            return Err(StartError::NoHostToRead {
+                provider: provider.name().to_owned(),
+            });
+        }
         let stop = CancellationToken::new();
         let fleet = Fleet::new(self.settings, self.checks, stop.child_token());
         let inner = Inner {
@@ -156,9 +161,16 @@ impl Manager {
     /// Dropped, it cancels everything and leaves the joining to the runtime: prefer `shutdown`.
     pub async fn run(self, shutdown: impl Future<Output = ()>) {
         let discovery_stop = self.0.stop.child_token();
+        let settings = self.0.fleet.settings();
+        let cx = ProviderContext::new(
+            self.0.host.clone(),
+            settings.transport.clone(),
+            settings.caches.clone(),
+        );
         let discovery = discover(
             self.0.fleet.clone(),
             self.0.provider.clone(),
+            cx,
             discovery_stop.clone(),
         );
         let discovery: JoinHandle<()> = tokio::spawn(discovery);

@@ -1,5 +1,5 @@
 //! Clusters kept in memory, changed by the program while it runs.
-use super::{Change, ClusterSpec, Provider};
+use super::{Change, ClusterSpec, Provider, ProviderContext};
 use crate::cluster::ClusterName;
 use futures::{
     StreamExt,
@@ -122,7 +122,7 @@ impl Provider for Clusters {
         "clusters"
     }
 
-    fn changes(self: Arc<Self>) -> BoxStream<'static, Change> {
+    fn changes(self: Arc<Self>, _: ProviderContext) -> BoxStream<'static, Change> {
         let mut reader = Reader {
             set: self.set.subscribe(),
             said: BTreeMap::new(),

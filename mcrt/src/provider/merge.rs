@@ -1,6 +1,6 @@
 //! Several providers as one.
 use super::{
-    Change, ClusterSpec, Provider,
+    Change, ClusterSpec, Provider, ProviderContext,
     restart::{Event, restarting},
 };
 use crate::cluster::ClusterName;
@@ -61,10 +61,14 @@ impl Provider for Merge {
         "merge"
     }
 
-    fn changes(self: Arc<Self>) -> BoxStream<'static, Change> {
+    fn needs_host(&self) -> bool {
+        self.sources.iter().any(|source| source.provider.needs_host())
+    }
+
+    fn changes(self: Arc<Self>, cx: ProviderContext) -> BoxStream<'static, Change> {
         let mut merged = Merged::of(&self.sources);
         let events = self.sources.iter().enumerate().map(|(index, source)| {
-            restarting(Arc::clone(&source.provider))
+            restarting(Arc::clone(&source.provider), cx.clone())
                 .map(move |event| (index, event))
                 .boxed()
         });
@@ -124,6 +128,9 @@ impl Merged {
                 vec![self.upsert(source, spec)].into_iter().flatten().collect()
             }
             Event::Said(Change::Remove(name)) => self.remove(source, &name),
+            Event::Said(Change::Rejected { name, reason }) => {
+                self.reject(source, name, reason).into_iter().collect()
+            }
             Event::Said(Change::Synced) => self.source_synced(source),
             Event::Said(Change::Failed(reason)) => {
                 vec![Change::Failed(format!(
@@ -151,6 +158,15 @@ impl Merged {
                 spec.name, self.sources[source].name, self.sources[owner].name
             ))
         })
+    }
+
+    /// Of a cluster that another source owns nothing is said: it is not the one that is rejected.
+    fn reject(&mut self, source: usize, name: ClusterName, reason: String) -> Option<Change> {
+        if let Some(named) = &mut self.sources[source].named {
+            named.insert(name.clone());
+        }
+        let owned_by_another = self.owners.get(&name).is_some_and(|owner| *owner != source);
+        (!owned_by_another).then_some(Change::Rejected { name, reason })
     }
 
     fn remove(&mut self, source: usize, name: &ClusterName) -> Vec<Change> {

@@ -7,8 +7,10 @@ use futures::stream::BoxStream;
 use std::sync::Arc;
 
 mod clusters;
+mod context;
 #[cfg(feature = "file")]
 mod file;
+pub mod host;
 mod merge;
 mod none;
 mod prefix;
@@ -19,6 +21,7 @@ mod single;
 #[cfg(test)]
 mod tests;
 
+pub use context::ProviderContext;
 pub(crate) use restart::{Event, restarting};
 
 /// The providers of this crate.
@@ -50,6 +53,7 @@ pub mod providers {
 /// # Assumptions
 /// - A stream may end, and may be dropped at any time. The fleet then keeps its clusters, calls `changes` again after
 ///   a pause that grows, and at the next `Synced` removes what was not named again.
+/// - [`Rejected`](Change::Rejected) leaves a cluster as it was described last, or out of the fleet if it never was.
 /// - `Upsert` of a known name with equal uid and equal [`Access::identity`] goes on with the cluster's life, with the
 ///   secret material of the newest description; with equal [`Access::fingerprint`] it changes nothing.
 ///
@@ -60,8 +64,13 @@ pub trait Provider: Send + Sync + 'static {
     /// A short name for logs, such as `file`.
     fn name(&self) -> &str;
 
+    /// Whether it reads the host: then a manager without one does not start.
+    fn needs_host(&self) -> bool {
+        false
+    }
+
     /// The clusters: first all, then every change.
-    fn changes(self: Arc<Self>) -> BoxStream<'static, Change>;
+    fn changes(self: Arc<Self>, cx: ProviderContext) -> BoxStream<'static, Change>;
 }
 
 /// A shared provider is a provider.
@@ -70,8 +79,12 @@ impl<P: Provider + ?Sized> Provider for Arc<P> {
         (**self).name()
     }
 
-    fn changes(self: Arc<Self>) -> BoxStream<'static, Change> {
-        Arc::clone(&*self).changes()
+    fn needs_host(&self) -> bool {
+        (**self).needs_host()
+    }
+
+    fn changes(self: Arc<Self>, cx: ProviderContext) -> BoxStream<'static, Change> {
+        Arc::clone(&*self).changes(cx)
     }
 }
 
@@ -83,9 +96,17 @@ pub enum Change {
     Upsert(ClusterSpec),
     /// No cluster of that name exists any more.
     Remove(ClusterName),
+    /// The cluster is there, but cannot be used as it is described now; what was said of it before stays, and the
+    /// fleet tells of the reason until the cluster is described otherwise. Counts as named.
+    Rejected {
+        /// Which one.
+        name: ClusterName,
+        /// What is wrong, where, and what to do about it, without any secret value.
+        reason: String,
+    },
     /// All that exists has been named.
     Synced,
-    /// Something could not be read or used; what was said before stays.
+    /// Something could not be read that is no single cluster; what was said before stays.
     Failed(String),
 }
 

@@ -1,5 +1,5 @@
 //! The provider of no clusters.
-use super::{Change, Provider};
+use super::{Change, Provider, ProviderContext};
 use futures::{
     StreamExt,
     stream::{self, BoxStream},
@@ -15,7 +15,7 @@ impl Provider for None {
         "none"
     }
 
-    fn changes(self: Arc<Self>) -> BoxStream<'static, Change> {
+    fn changes(self: Arc<Self>, _: ProviderContext) -> BoxStream<'static, Change> {
         stream::iter([Change::Synced]).chain(stream::pending()).boxed()
     }
 }

@@ -1,5 +1,5 @@
 //! A provider whose clusters get a common prefix.
-use super::{Change, ClusterSpec, Provider};
+use super::{Change, ClusterSpec, Provider, ProviderContext};
 use crate::cluster::{ClusterName, InvalidClusterName};
 use futures::{StreamExt, stream::BoxStream};
 use std::sync::Arc;
@@ -28,8 +28,12 @@ impl<P: Provider> Provider for Prefix<P> {
         self.inner.name()
     }
 
-    fn changes(self: Arc<Self>) -> BoxStream<'static, Change> {
-        let inner = Arc::clone(&self.inner).changes();
+    fn needs_host(&self) -> bool {
+        self.inner.needs_host()
+    }
+
+    fn changes(self: Arc<Self>, cx: ProviderContext) -> BoxStream<'static, Change> {
+        let inner = Arc::clone(&self.inner).changes(cx);
         inner
             .filter_map(move |change| std::future::ready(renamed(&self.prefix, change)))
             .boxed()
@@ -41,6 +45,10 @@ fn renamed(prefix: &str, change: Change) -> Option<Change> {
         Change::Upsert(spec) => match prefixed(prefix, &spec.name) {
             Ok(name) => Change::Upsert(ClusterSpec { name, ..spec }),
             Err(error) => Change::Failed(format!("cluster `{}` with prefix `{prefix}`: {error}", spec.name)),
+        },
+        Change::Rejected { name, reason } => Change::Rejected {
+            name: prefixed(prefix, &name).ok()?,
+            reason,
         },
         // What could not be named was never there.
         Change::Remove(name) => Change::Remove(prefixed(prefix, &name).ok()?),

@@ -1,5 +1,5 @@
 //! A provider's stream that never ends: restarted with a growing pause.
-use super::{Change, Provider};
+use super::{Change, Provider, ProviderContext};
 use futures::{
     FutureExt, StreamExt,
     stream::{self, BoxStream},
@@ -22,9 +22,10 @@ pub(crate) enum Event {
 }
 
 /// Follows a provider through all its streams.
-pub(crate) fn restarting(provider: Arc<dyn Provider>) -> BoxStream<'static, Event> {
+pub(crate) fn restarting(provider: Arc<dyn Provider>, cx: ProviderContext) -> BoxStream<'static, Event> {
     let state = State {
         provider,
+        cx,
         stream: None,
         pause: Duration::ZERO,
         next_pause: SHORTEST,
@@ -38,6 +39,7 @@ pub(crate) fn restarting(provider: Arc<dyn Provider>) -> BoxStream<'static, Even
 
 struct State {
     provider: Arc<dyn Provider>,
+    cx: ProviderContext,
     stream: Option<BoxStream<'static, Change>>,
     pause: Duration,
     next_pause: Duration,
@@ -48,7 +50,9 @@ impl State {
         let Some(stream) = &mut self.stream else {
             tokio::time::sleep(self.pause).await;
             // A panic in a provider is its own: others go on.
-            let started = std::panic::catch_unwind(AssertUnwindSafe(|| Arc::clone(&self.provider).changes()));
+            let started = std::panic::catch_unwind(AssertUnwindSafe(|| {
+                Arc::clone(&self.provider).changes(self.cx.clone())
+            }));
             return match started {
                 Ok(stream) => {
                     self.stream = Some(stream);

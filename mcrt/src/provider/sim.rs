@@ -1,5 +1,5 @@
 //! The simulated fleet as a provider.
-use super::{Change, ClusterSpec, Provider};
+use super::{Change, ClusterSpec, Provider, ProviderContext};
 use crate::{cluster::ClusterName, connect::Access};
 use futures::{
     StreamExt,
@@ -103,7 +103,7 @@ impl Provider for Sim {
         "sim"
     }
 
-    fn changes(self: Arc<Self>) -> BoxStream<'static, Change> {
+    fn changes(self: Arc<Self>, _: ProviderContext) -> BoxStream<'static, Change> {
         let changes = self.fleet.changes().boxed();
         stream::unfold((self, changes), async |(sim, mut changes)| {
             let change = next(&sim, &mut changes).await?;

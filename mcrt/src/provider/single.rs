@@ -1,5 +1,5 @@
 //! The provider of one cluster that is always there.
-use super::{Change, ClusterSpec, Provider};
+use super::{Change, ClusterSpec, Provider, ProviderContext};
 use crate::{
     cluster::ClusterName,
     connect::{Access, Connection, Policy, Rejected},
@@ -44,7 +44,7 @@ impl Provider for Single {
         "single"
     }
 
-    fn changes(self: Arc<Self>) -> BoxStream<'static, Change> {
+    fn changes(self: Arc<Self>, _: ProviderContext) -> BoxStream<'static, Change> {
         let all = [Change::Upsert(self.spec.clone()), Change::Synced];
         stream::iter(all).chain(stream::pending()).boxed()
     }

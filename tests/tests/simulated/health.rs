@@ -17,7 +17,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use mcrt::{
     Controller, Fleet, Health, Watch,
     connect::Access,
-    provider::{Change, ClusterSpec, Provider},
+    provider::{Change, ClusterSpec, Provider, ProviderContext},
     providers::Clusters,
     testing::{Setup, TestFleet},
 };
@@ -337,10 +337,10 @@ impl Provider for Fallible {
         "fallible"
     }
 
-    fn changes(self: Arc<Self>) -> BoxStream<'static, Change> {
+    fn changes(self: Arc<Self>, cx: ProviderContext) -> BoxStream<'static, Change> {
         let failures = self.failures.lock().take();
         let failures = stream::iter(failures).flatten().map(Change::Failed);
-        stream::select(Arc::new(self.clusters.clone()).changes(), failures).boxed()
+        stream::select(Arc::new(self.clusters.clone()).changes(cx), failures).boxed()
     }
 }
 

@@ -17,7 +17,7 @@ use kube::config::Kubeconfig;
 use mcrt::{
     ClusterName, Epoch, Manager, Place, Provider, StartError, Watch,
     connect::{Access, Connection},
-    provider::{Change, ClusterSpec},
+    provider::{Change, ClusterSpec, ProviderContext},
 };
 use mcrt_tests::{
     logs::Logs,
@@ -55,7 +55,7 @@ impl Provider for Scripted {
         "scripted"
     }
 
-    fn changes(self: Arc<Self>) -> BoxStream<'static, Change> {
+    fn changes(self: Arc<Self>, _: ProviderContext) -> BoxStream<'static, Change> {
         self.started.fetch_add(1, Relaxed);
         match self.streams.lock().pop_front() {
             Some(Script::Ends(changes)) => stream::iter(changes).boxed(),

@@ -8,7 +8,7 @@ mod sources;
 mod tests;
 mod watch;
 
-use super::{Change, Provider};
+use super::{Change, Provider, ProviderContext};
 use crate::connect::{Policy, default_paths};
 use follow::Follow;
 use futures::{
@@ -133,7 +133,7 @@ impl Provider for File {
         "file"
     }
 
-    fn changes(self: Arc<Self>) -> BoxStream<'static, Change> {
+    fn changes(self: Arc<Self>, _: ProviderContext) -> BoxStream<'static, Change> {
         // What was last good is kept by the provider: a stream that is started again does not forget it.
         let follow = Follow::new(Arc::clone(&self.scanner), self.timing);
         stream::unfold(follow, async |mut follow| {

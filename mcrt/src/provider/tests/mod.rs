@@ -3,7 +3,7 @@ mod clusters;
 mod combinators;
 mod script;
 
-use super::{Change, ClusterSpec, Provider};
+use super::{Change, ClusterSpec, Provider, ProviderContext};
 use crate::{cluster::ClusterName, connect::Access};
 use futures::{StreamExt, stream::BoxStream};
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
@@ -12,12 +12,12 @@ use tokio::time::timeout;
 /// Never waited for in full, in paused time nor otherwise.
 const SOON: Duration = Duration::from_mins(2);
 
-pub(super) fn name(name: &str) -> ClusterName {
+pub(in crate::provider) fn name(name: &str) -> ClusterName {
     ClusterName::new(name).unwrap()
 }
 
 /// A cluster that nothing dials.
-pub(super) fn spec(cluster: &str, identity: &str) -> ClusterSpec {
+pub(in crate::provider) fn spec(cluster: &str, identity: &str) -> ClusterSpec {
     let service = tower::service_fn(|_: http::Request<kube::client::Body>| {
         std::future::ready(Ok::<_, std::convert::Infallible>(http::Response::new(
             kube::client::Body::empty(),
@@ -26,32 +26,37 @@ pub(super) fn spec(cluster: &str, identity: &str) -> ClusterSpec {
     ClusterSpec::new(name(cluster), identity, Access::service(identity, service))
 }
 
-/// A change as short text: `+name`, `-name`, `synced`, `!reason`.
-pub(super) fn shown(change: &Change) -> String {
+/// A change as short text: `+name`, `-name`, `?name: reason`, `synced`, `!reason`.
+pub(in crate::provider) fn shown(change: &Change) -> String {
     match change {
         Change::Upsert(spec) => format!("+{}", spec.name),
         Change::Remove(name) => format!("-{name}"),
+        Change::Rejected { name, reason } => format!("?{name}: {reason}"),
         Change::Synced => "synced".into(),
         Change::Failed(reason) => format!("!{reason}"),
     }
 }
 
 /// A stream under test.
-pub(super) struct Reader {
+pub(in crate::provider) struct Reader {
     changes: BoxStream<'static, Change>,
     /// What a fleet would make of it: name to server.
-    pub(super) clusters: BTreeMap<String, String>,
+    pub(in crate::provider) clusters: BTreeMap<String, String>,
 }
 
 impl Reader {
-    pub(super) fn of(provider: &Arc<impl Provider>) -> Self {
+    pub(in crate::provider) fn of(provider: &Arc<impl Provider>) -> Self {
+        Self::with(provider, ProviderContext::default())
+    }
+
+    pub(in crate::provider) fn with(provider: &Arc<impl Provider>, cx: ProviderContext) -> Self {
         Self {
-            changes: Arc::clone(provider).changes(),
+            changes: Arc::clone(provider).changes(cx),
             clusters: BTreeMap::new(),
         }
     }
 
-    pub(super) async fn next(&mut self) -> String {
+    pub(in crate::provider) async fn next(&mut self) -> String {
         let change = timeout(SOON, self.changes.next()).await.expect("a change comes");
         let change = change.expect("the stream goes on");
         match &change {
@@ -67,7 +72,7 @@ impl Reader {
         shown(&change)
     }
 
-    pub(super) async fn take(&mut self, count: usize) -> Vec<String> {
+    pub(in crate::provider) async fn take(&mut self, count: usize) -> Vec<String> {
         let mut all = Vec::new();
         for _ in 0..count {
             all.push(self.next().await);
@@ -76,7 +81,7 @@ impl Reader {
     }
 
     /// Reads on until a change is shown as this.
-    pub(super) async fn until(&mut self, wanted: &str) -> Vec<String> {
+    pub(in crate::provider) async fn until(&mut self, wanted: &str) -> Vec<String> {
         let mut all = Vec::new();
         while all.last().map(String::as_str) != Some(wanted) {
             all.push(self.next().await);
@@ -85,7 +90,7 @@ impl Reader {
     }
 
     /// That nothing comes for a while, in paused time.
-    pub(super) async fn is_quiet(&mut self, span: Duration) -> bool {
+    pub(in crate::provider) async fn is_quiet(&mut self, span: Duration) -> bool {
         timeout(span, self.changes.next()).await.is_err()
     }
 }

@@ -1,5 +1,5 @@
 //! A provider that plays what a test wrote down, one script per stream.
-use crate::provider::{Change, Provider};
+use crate::provider::{Change, Provider, ProviderContext};
 use futures::{
     StreamExt,
     stream::{self, BoxStream},
@@ -29,7 +29,7 @@ impl Provider for Script {
         "script"
     }
 
-    fn changes(self: Arc<Self>) -> BoxStream<'static, Change> {
+    fn changes(self: Arc<Self>, _: ProviderContext) -> BoxStream<'static, Change> {
         let steps: VecDeque<Step> = self.0.lock().pop_front().unwrap_or_default().into();
         stream::unfold(steps, async |mut steps| {
             loop {

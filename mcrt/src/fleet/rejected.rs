@@ -1,0 +1,34 @@
+//! Clusters whose descriptions cannot be used: why, asked and told.
+use super::{Fleet, FleetEvent};
+use crate::cluster::ClusterName;
+use std::{collections::BTreeMap, sync::Arc};
+
+impl Fleet {
+    /// The clusters that their provider describes in a way that cannot be used, each with the reason. One that was
+    /// engaged before goes on as it was described then; one that was not is left out.
+    pub fn rejections(&self) -> BTreeMap<ClusterName, Arc<str>> {
+        self.0.state.lock().rejected.clone()
+    }
+
+    pub(super) fn reject(&self, name: &ClusterName, reason: &str) {
+        let mut state = self.0.state.lock();
+        if state.rejected.get(name).is_some_and(|known| **known == *reason) {
+            return;
+        }
+        let kept = if state.members.contains_key(name) {
+            "goes on as it was described before"
+        } else {
+            "is left out"
+        };
+        tracing::warn!(cluster = %name, reason, "the description of the cluster cannot be used: it {kept}");
+        let reason: Arc<str> = reason.into();
+        state.rejected.insert(name.clone(), Arc::clone(&reason));
+        state.listeners.tell(&FleetEvent::Rejected(name.clone(), reason));
+    }
+
+    pub(super) fn accept(&self, name: &ClusterName) {
+        if self.0.state.lock().rejected.remove(name).is_some() {
+            tracing::info!(cluster = %name, "the description of the cluster can be used again");
+        }
+    }
+}
