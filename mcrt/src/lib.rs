@@ -19,6 +19,7 @@
 //! [`Reconciler`] wired by a [`ControllerBuilder`]. [`run`] starts a program with one controller, [`Launch`] one
 //! with more to say, [`Manager`] is for those who bring their own program around it.
 pub mod cache;
+mod child;
 pub mod cluster;
 pub mod connect;
 mod controller;

@@ -11,6 +11,8 @@ mod context;
 #[cfg(feature = "file")]
 mod file;
 pub mod host;
+#[cfg(feature = "kind")]
+mod kind;
 mod merge;
 mod none;
 mod prefix;
@@ -28,6 +30,8 @@ pub(crate) use restart::{Event, restarting};
 pub mod providers {
     #[cfg(feature = "file")]
     pub use super::file::File;
+    #[cfg(feature = "kind")]
+    pub use super::kind::Kind;
     #[cfg(feature = "sim")]
     pub use super::sim::Sim;
     pub use super::{

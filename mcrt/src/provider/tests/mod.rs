@@ -6,7 +6,11 @@ mod script;
 use super::{Change, ClusterSpec, Provider, ProviderContext};
 use crate::{cluster::ClusterName, connect::Access};
 use futures::{StreamExt, stream::BoxStream};
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 use tokio::time::timeout;
 
 /// Never waited for in full, in paused time nor otherwise.
@@ -42,6 +46,8 @@ pub(in crate::provider) struct Reader {
     changes: BoxStream<'static, Change>,
     /// What a fleet would make of it: name to server.
     pub(in crate::provider) clusters: BTreeMap<String, String>,
+    /// What the last word of which was a rejection.
+    rejected: BTreeSet<String>,
 }
 
 impl Reader {
@@ -53,23 +59,34 @@ impl Reader {
         Self {
             changes: Arc::clone(provider).changes(cx),
             clusters: BTreeMap::new(),
+            rejected: BTreeSet::new(),
         }
     }
 
     pub(in crate::provider) async fn next(&mut self) -> String {
+        shown(&self.change().await)
+    }
+
+    /// The next change itself.
+    pub(in crate::provider) async fn change(&mut self) -> Change {
         let change = timeout(SOON, self.changes.next()).await.expect("a change comes");
         let change = change.expect("the stream goes on");
         match &change {
             Change::Upsert(spec) => {
+                self.rejected.remove(spec.name.as_str());
                 self.clusters.insert(spec.name.to_string(), spec.access.server());
             }
             Change::Remove(name) => {
-                let known = self.clusters.remove(name.as_str());
-                assert!(known.is_some(), "`{name}` is removed but was not there");
+                let was_there = self.clusters.remove(name.as_str()).is_some();
+                let was_rejected = self.rejected.remove(name.as_str());
+                assert!(was_there || was_rejected, "`{name}` is removed but was not there");
+            }
+            Change::Rejected { name, .. } => {
+                self.rejected.insert(name.to_string());
             }
             _ => {}
         }
-        shown(&change)
+        change
     }
 
     pub(in crate::provider) async fn take(&mut self, count: usize) -> Vec<String> {
