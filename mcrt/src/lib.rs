@@ -18,6 +18,7 @@
 //! A controller is a struct with `#[multicluster_controller(...)]` and an impl block with `#[reconciler]`, or a
 //! [`Reconciler`] wired by a [`ControllerBuilder`]. [`run`] starts a program with one controller, [`Launch`] one
 //! with more to say, [`Manager`] is for those who bring their own program around it.
+pub mod apis;
 pub mod cache;
 pub mod cluster;
 pub mod connect;
