@@ -97,11 +97,7 @@ impl Child {
     }
 
     /// What it prints, once it has ended well.
-    async fn output(
-        &mut self,
-        most: usize,
-        noise: impl FnMut(&[u8]),
-    ) -> Result<Zeroizing<Vec<u8>>, Failure> {
+    async fn output(&mut self, most: usize, noise: impl FnMut(&[u8])) -> Result<Zeroizing<Vec<u8>>, Failure> {
         let mut stdout = self.stdout().ok_or(Failure::Stopped)?;
         let stderr = self.stderr();
         let mut output = Zeroizing::new(Vec::with_capacity(16 << 10));

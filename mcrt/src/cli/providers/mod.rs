@@ -10,6 +10,8 @@ use std::sync::Arc;
 
 #[cfg(feature = "file")]
 mod file;
+#[cfg(feature = "kind")]
+mod kind;
 
 macro_rules! registry {
     ($($feature:literal => $module:ident::$args:ident,)*) => {
@@ -44,4 +46,5 @@ macro_rules! registry {
 // A line for each provider, in the order in which `--help` shows their flags.
 registry! {
     "file" => file::FileArgs,
+    "kind" => kind::KindArgs,
 }

@@ -173,7 +173,10 @@ impl Follow {
 
     /// Asks for the kubeconfigs that are due, as many as may be asked for at once.
     fn ask(&mut self) {
-        let due = self.known.iter_mut().filter(|(_, known)| known.is_due && !known.is_asked);
+        let due = self
+            .known
+            .iter_mut()
+            .filter(|(_, known)| known.is_due && !known.is_asked);
         for (cluster, known) in due.take(AT_ONCE.saturating_sub(self.asking.len())) {
             known.is_due = false;
             known.is_asked = true;
@@ -320,6 +323,8 @@ async fn kubeconfig(
     })?;
     let policy = settings.policy.clone();
     let vetted = tokio::task::spawn_blocking(move || Connection::from_bytes(&*text, None, &policy));
-    let vetted = vetted.await.map_err(|_| "its kubeconfig could not be read".to_owned())?;
+    let vetted = vetted
+        .await
+        .map_err(|_| "its kubeconfig could not be read".to_owned())?;
     vetted.map_err(|error| format!("its kubeconfig: {error}"))
 }

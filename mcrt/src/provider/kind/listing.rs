@@ -141,7 +141,12 @@ mod tests {
         assert_eq!(of("Up 2 hours"), None);
         assert!(of("Exited (0) 1 second ago").unwrap().contains("load balancer"));
         let workers = read(&["w|a-worker|Up||worker|a"]);
-        assert!(workers.clusters["a"].unreachable().unwrap().contains("no control-plane"));
+        assert!(
+            workers.clusters["a"]
+                .unreachable()
+                .unwrap()
+                .contains("no control-plane")
+        );
     }
 
     #[test]
@@ -153,6 +158,9 @@ mod tests {
             "id|x|Up||control-plane|Odd /#+: name|with|bars",
         ]);
         assert_eq!(listing.unreadable, 3);
-        assert_eq!(listing.clusters.keys().collect::<Vec<_>>(), ["Odd /#+: name|with|bars"]);
+        assert_eq!(
+            listing.clusters.keys().collect::<Vec<_>>(),
+            ["Odd /#+: name|with|bars"]
+        );
     }
 }

@@ -30,9 +30,15 @@ async fn a_cluster_that_is_being_created_is_rejected_alone_until_it_is_there() {
         ),
         "{rejected}"
     );
-    assert!(rejected.ends_with("has none yet") && !rejected.contains("Output"), "{rejected}");
+    assert!(
+        rejected.ends_with("has none yet") && !rejected.contains("Output"),
+        "{rejected}"
+    );
     assert!(reader.is_quiet(LOOK * 4).await, "said once");
-    assert!(machine.asked().matches("--name=a").count() > 2, "asked at each look");
+    assert!(
+        machine.asked().matches("--name=a").count() > 2,
+        "asked at each look"
+    );
     machine.remove("refusals/a");
     assert_eq!(reader.next().await, "+a");
 }
@@ -52,7 +58,10 @@ async fn a_cluster_that_hangs_holds_up_neither_others_nor_the_poll() {
     assert_eq!(changes, ["+c", "-b"]);
     assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
     let rejected = reader.next().await;
-    assert!(rejected.contains("did not end within 3s and was killed"), "{rejected}");
+    assert!(
+        rejected.contains("did not end within 3s and was killed"),
+        "{rejected}"
+    );
     assert_eq!(reader.next().await, "synced");
     machine.remove("hangs/a");
     assert_eq!(reader.next().await, "+a");
@@ -64,7 +73,8 @@ async fn an_engine_that_does_not_answer_keeps_everything_and_is_said_once() {
     machine.runs(&[("a", "1")]);
     let mut reader = machine.follow();
     reader.until("synced").await;
-    let complaint = "Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?";
+    let complaint =
+        "Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?";
     machine.write("down", &format!("{complaint}\n"));
     machine.runs(&[]);
     assert_eq!(
@@ -97,7 +107,10 @@ async fn a_kind_that_is_not_installed_rejects_every_cluster() {
     machine.runs(&[("a", "1")]);
     let kind = Arc::new(machine.kind().program("kindest"));
     let said = Reader::of(&kind).next().await;
-    assert!(said.starts_with("?a: `kindest get kubeconfig` not found: install it"), "{said}");
+    assert!(
+        said.starts_with("?a: `kindest get kubeconfig` not found: install it"),
+        "{said}"
+    );
 }
 
 #[tokio::test]
@@ -105,13 +118,29 @@ async fn kubeconfigs_that_ask_for_more_or_make_no_sense_are_rejected_without_the
     let machine = Machine::new();
     let good = kubeconfig("x", 40000);
     let cases = [
-        ("exec", good.replace("token: secret", "exec: {command: SECRET}"), "exec: runs a program"),
-        ("file", good.replace("token: secret", "tokenFile: /SECRET"), "tokenFile: names a file"),
+        (
+            "exec",
+            good.replace("token: secret", "exec: {command: SECRET}"),
+            "exec: runs a program",
+        ),
+        (
+            "file",
+            good.replace("token: secret", "tokenFile: /SECRET"),
+            "tokenFile: names a file",
+        ),
         ("empty", String::new(), "empty"),
         ("text", "SECRET".into(), "not a kubeconfig"),
         ("half", good[..good.len() / 2].into(), ""),
-        ("server", good.replace("https://127.0.0.1:40000", "\"\""), "server"),
-        ("type", good.replace("https://127.0.0.1:40000", "[SECRET]"), "line 4"),
+        (
+            "server",
+            good.replace("https://127.0.0.1:40000", "\"\""),
+            "server",
+        ),
+        (
+            "type",
+            good.replace("https://127.0.0.1:40000", "[SECRET]"),
+            "line 4",
+        ),
     ];
     let names: Vec<_> = cases.iter().map(|(name, ..)| (*name, *name)).collect();
     machine.runs(&names);
@@ -122,7 +151,9 @@ async fn kubeconfigs_that_ask_for_more_or_make_no_sense_are_rejected_without_the
     let said = reader.until("synced").await.join("\n");
     assert!(!said.contains("SECRET") && !said.contains('+'), "{said}");
     for (name, _, reason) in cases {
-        let line = said.lines().find(|line| line.starts_with(&format!("?{name}: its kubeconfig: ")));
+        let line = said
+            .lines()
+            .find(|line| line.starts_with(&format!("?{name}: its kubeconfig: ")));
         assert!(line.is_some_and(|line| line.contains(reason)), "{name}: {said}");
     }
 }
@@ -135,7 +166,12 @@ async fn a_kubeconfig_that_becomes_unusable_leaves_the_cluster_as_it_was() {
     reader.until("synced").await;
     machine.write("kubeconfigs/a", "clusters: [");
     machine.lists(&[&up("a", "1").replace("40000", "40001")]);
-    assert!(reader.next().await.starts_with("?a: its kubeconfig: not a kubeconfig"));
+    assert!(
+        reader
+            .next()
+            .await
+            .starts_with("?a: its kubeconfig: not a kubeconfig")
+    );
     assert!(reader.clusters.contains_key("a"));
     machine.gives("a", 40001);
     assert_eq!(reader.next().await, "+a");
@@ -148,7 +184,13 @@ async fn names_that_are_none_are_said_and_the_rest_goes_on() {
     let long = "x".repeat(254);
     let odd = "Team A/x#y+z:1";
     // Between the bars of a line a name is what it is; a flag it is not.
-    machine.lists(&[&up("a", "1"), &up(&long, "2"), &up(odd, "3"), "nonsense", &up("-h", "4")]);
+    machine.lists(&[
+        &up("a", "1"),
+        &up(&long, "2"),
+        &up(odd, "3"),
+        "nonsense",
+        &up("-h", "4"),
+    ]);
     machine.gives("-h", 40000);
     let mut reader = machine.follow();
     let mut said = reader.until("synced").await;
@@ -157,7 +199,10 @@ async fn names_that_are_none_are_said_and_the_rest_goes_on() {
     assert!(said[0].starts_with("!1 of the containers"), "{said:#?}");
     assert!(said[1].contains("shorten it to 253"), "{said:#?}");
     assert_eq!(&said[2..4], ["+-h", "+a"]);
-    assert!(said[4].starts_with(&format!("?{odd}: `kind get kubeconfig` exited")), "{said:#?}");
+    assert!(
+        said[4].starts_with(&format!("?{odd}: `kind get kubeconfig` exited")),
+        "{said:#?}"
+    );
     machine.runs(&[("a", "1")]);
     let mut changes = reader.take(2).await;
     changes.sort();
@@ -191,5 +236,7 @@ async fn a_stream_that_is_dropped_ends_its_programs_and_their_children() {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(20), gone).await.expect("both end");
+    tokio::time::timeout(Duration::from_secs(20), gone)
+        .await
+        .expect("both end");
 }

@@ -53,10 +53,7 @@ async fn a_cluster_that_stops_is_rejected_and_one_that_starts_again_is_the_same(
     let mut reader = machine.follow();
     let mut first = reader.until("synced").await;
     first.sort();
-    assert_eq!(
-        first,
-        ["+a", "?b: it is stopped: start its containers", "synced"]
-    );
+    assert_eq!(first, ["+a", "?b: it is stopped: start its containers", "synced"]);
     assert!(!machine.asked().contains("--name=b"), "it could not answer");
     machine.lists(&[&stopped("a", "1"), &up("b", "2")]);
     let mut changes = reader.take(2).await;
@@ -123,7 +120,11 @@ async fn a_prefix_goes_before_names_and_the_label_keeps_the_name_that_kind_gave(
     };
     assert_eq!(spec.name.as_str(), "kind/a");
     assert_eq!(spec.properties.labels["io.x-k8s.kind.cluster"], "a");
-    assert!(machine.asked().contains("kind get kubeconfig --name=a --internal by docker"));
+    assert!(
+        machine
+            .asked()
+            .contains("kind get kubeconfig --name=a --internal by docker")
+    );
 }
 
 #[tokio::test]

@@ -2,4 +2,5 @@
 mod failures;
 mod following;
 mod machine;
+mod real;
 mod shapes;

@@ -52,7 +52,10 @@ async fn the_engine_that_was_named_is_asked_and_no_other() {
     let kind = Arc::new(machine.kind().engine(podman));
     assert_eq!(Reader::of(&kind).until("synced").await, ["+a", "synced"]);
     let asked = machine.asked();
-    assert!(!asked.contains("docker") && asked.contains("by podman"), "{asked}");
+    assert!(
+        !asked.contains("docker") && asked.contains("by podman"),
+        "{asked}"
+    );
 }
 
 #[tokio::test]
