@@ -8,7 +8,6 @@ pub(crate) use printable::printable;
 use rustix::process::{Pid, Signal, kill_process_group};
 use secrecy::zeroize::Zeroizing;
 use std::{
-    future::Future,
     io,
     os::unix::process::ExitStatusExt,
     process::{ExitStatus, Stdio},
@@ -161,16 +160,11 @@ impl Drop for Child {
 }
 
 /// Reads to the end, so that the writer never waits for a reader.
-pub(crate) fn hear(
-    source: Option<impl AsyncRead + Unpin>,
-    mut noise: impl FnMut(&[u8]),
-) -> impl Future<Output = ()> {
-    async move {
-        let Some(mut source) = source else { return };
-        let mut chunk = [0; 4096];
-        while let Ok(read @ 1..) = source.read(&mut chunk).await {
-            noise(&chunk[..read]);
-        }
+pub(crate) async fn hear(source: Option<impl AsyncRead + Unpin>, mut noise: impl FnMut(&[u8])) {
+    let Some(mut source) = source else { return };
+    let mut chunk = [0; 4096];
+    while let Ok(read @ 1..) = source.read(&mut chunk).await {
+        noise(&chunk[..read]);
     }
 }
 

@@ -89,13 +89,11 @@ impl Follow {
                 return change;
             }
             let looking = async {
-                match &mut self.looking {
-                    Some(looking) => Some(looking.await),
-                    None => {
-                        sleep_until(self.next_look).await;
-                        None
-                    }
+                if let Some(looking) = &mut self.looking {
+                    return Some(looking.await);
                 }
+                sleep_until(self.next_look).await;
+                None
             };
             tokio::select! {
                 looked = looking => match looked {

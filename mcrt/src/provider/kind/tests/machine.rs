@@ -101,8 +101,7 @@ impl Machine {
 
     /// The engine lists these lines.
     pub(super) fn lists(&self, lines: &[&str]) {
-        let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
-        self.write("containers", &text);
+        self.write("containers", &(lines.join("\n") + "\n"));
     }
 
     /// These clusters run, each in one container, and give their kubeconfigs.
