@@ -123,7 +123,7 @@ async fn label_key_context_and_policy_are_settable() {
     let mut object = secret(
         "x",
         "a",
-        &json!({"value": kubeconfig("https://localhost:1", "t").replace("contexts: [", "contexts: [{name: d, context: {}}, ")}),
+        &json!({"value": kubeconfig("https://localhost:1", "t").replace("contexts: [", "contexts: [{name: d, context: {cluster: k}}, ")}),
     );
     object["metadata"]["labels"] = json!({"member": "yes"});
     put(&host, &object);
