@@ -17,6 +17,7 @@ pages! {
     builder: "src/builder.md"
     providers: "src/providers.md"
     provider_kind: "src/provider-kind.md"
+    provider_kubeconfig: "src/provider-kubeconfig.md"
     credentials: "src/credentials.md"
     trusting_kubeconfigs: "src/trusting-kubeconfigs.md"
     when_a_cluster_is_down: "src/when-a-cluster-is-down.md"

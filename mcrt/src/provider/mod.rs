@@ -13,10 +13,14 @@ mod file;
 pub mod host;
 #[cfg(feature = "kind")]
 mod kind;
+#[cfg(feature = "kubeconfig")]
+mod kubeconfig;
 mod merge;
 mod none;
 mod prefix;
 mod restart;
+#[cfg(any(feature = "kubeconfig", feature = "cluster-api"))]
+mod secret;
 #[cfg(feature = "sim")]
 mod sim;
 mod single;
@@ -32,6 +36,8 @@ pub mod providers {
     pub use super::file::File;
     #[cfg(feature = "kind")]
     pub use super::kind::Kind;
+    #[cfg(feature = "kubeconfig")]
+    pub use super::kubeconfig::Kubeconfig;
     #[cfg(feature = "sim")]
     pub use super::sim::Sim;
     pub use super::{

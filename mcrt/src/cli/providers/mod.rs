@@ -12,6 +12,8 @@ use std::sync::Arc;
 mod file;
 #[cfg(feature = "kind")]
 mod kind;
+#[cfg(feature = "kubeconfig")]
+mod kubeconfig;
 
 macro_rules! registry {
     ($($feature:literal => $module:ident::$args:ident,)*) => {
@@ -47,4 +49,19 @@ macro_rules! registry {
 registry! {
     "file" => file::FileArgs,
     "kind" => kind::KindArgs,
+    "kubeconfig" => kubeconfig::KubeconfigArgs,
+}
+
+/// How clusters are called, as flags say it.
+#[cfg(any(feature = "kubeconfig", feature = "cluster-api"))]
+fn named_by(how: &str, provider: &str) -> Result<crate::provider::host::Names, StartError> {
+    use crate::provider::host::Names;
+    match how {
+        "short" => Ok(Names::Short),
+        "namespaced" => Ok(Names::Namespaced),
+        _ => Err(StartError::Provider {
+            name: provider.to_owned(),
+            reason: format!("`--{provider}-names` is `{how}`: give `short` or `namespaced`"),
+        }),
+    }
 }

@@ -6,11 +6,7 @@ mod script;
 use super::{Change, ClusterSpec, Provider, ProviderContext};
 use crate::{cluster::ClusterName, connect::Access};
 use futures::{StreamExt, stream::BoxStream};
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use tokio::time::timeout;
 
 /// Never waited for in full, in paused time nor otherwise.
@@ -46,8 +42,8 @@ pub(in crate::provider) struct Reader {
     changes: BoxStream<'static, Change>,
     /// What a fleet would make of it: name to server.
     pub(in crate::provider) clusters: BTreeMap<String, String>,
-    /// What the last word of which was a rejection.
-    rejected: BTreeSet<String>,
+    /// What was last said of clusters that cannot be used as they are described.
+    pub(in crate::provider) rejected: BTreeMap<String, String>,
 }
 
 impl Reader {
@@ -59,7 +55,7 @@ impl Reader {
         Self {
             changes: Arc::clone(provider).changes(cx),
             clusters: BTreeMap::new(),
-            rejected: BTreeSet::new(),
+            rejected: BTreeMap::new(),
         }
     }
 
@@ -76,13 +72,13 @@ impl Reader {
                 self.rejected.remove(spec.name.as_str());
                 self.clusters.insert(spec.name.to_string(), spec.access.server());
             }
-            Change::Remove(name) => {
-                let was_there = self.clusters.remove(name.as_str()).is_some();
-                let was_rejected = self.rejected.remove(name.as_str());
-                assert!(was_there || was_rejected, "`{name}` is removed but was not there");
+            Change::Rejected { name, reason } => {
+                self.rejected.insert(name.to_string(), reason.clone());
             }
-            Change::Rejected { name, .. } => {
-                self.rejected.insert(name.to_string());
+            Change::Remove(name) => {
+                let rejected = self.rejected.remove(name.as_str());
+                let known = self.clusters.remove(name.as_str()).or(rejected);
+                assert!(known.is_some(), "`{name}` is removed but was not there");
             }
             _ => {}
         }
