@@ -18,6 +18,8 @@ pages! {
     providers: "src/providers.md"
     provider_kind: "src/provider-kind.md"
     provider_kubeconfig: "src/provider-kubeconfig.md"
+    provider_cluster_profile: "src/provider-cluster-profile.md"
+    inventories: "src/inventories.md"
     credentials: "src/credentials.md"
     trusting_kubeconfigs: "src/trusting-kubeconfigs.md"
     when_a_cluster_is_down: "src/when-a-cluster-is-down.md"

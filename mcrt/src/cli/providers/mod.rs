@@ -8,6 +8,8 @@ use super::LaunchArgs;
 use crate::{StartError, provider::Provider};
 use std::sync::Arc;
 
+#[cfg(feature = "cluster-profile")]
+mod cluster_profile;
 #[cfg(feature = "file")]
 mod file;
 #[cfg(feature = "kind")]
@@ -50,6 +52,7 @@ registry! {
     "file" => file::FileArgs,
     "kind" => kind::KindArgs,
     "kubeconfig" => kubeconfig::KubeconfigArgs,
+    "cluster-profile" => cluster_profile::ClusterProfileArgs,
 }
 
 /// How clusters are called, as flags say it.
