@@ -10,7 +10,7 @@ use std::sync::Arc;
 pub(super) const LABEL: &str = "mcrt.dev/conformance";
 /// What objects are indexed by.
 pub(super) const TEAM: &str = "mcrt.dev/team";
-/// What the controller fills in: the name of the cluster.
+/// What the controller fills in. Always the same: several clusters of a fleet may lead to one server.
 pub(super) const FILLED: &str = "filled-in";
 
 /// One reconcile.
@@ -23,7 +23,11 @@ pub(super) struct Run {
 
 /// What the controller saw. Clones share it.
 #[derive(Clone, Default)]
-pub(super) struct Seen(Arc<Mutex<Notes>>);
+pub(super) struct Seen {
+    notes: Arc<Mutex<Notes>>,
+    /// Whether it leaves objects as they are.
+    looks_only: bool,
+}
 
 #[derive(Default)]
 struct Notes {
@@ -33,7 +37,7 @@ struct Notes {
 
 impl Seen {
     pub(super) fn runs(&self) -> Vec<Run> {
-        self.0.lock().runs.clone()
+        self.notes.lock().runs.clone()
     }
 
     /// Whether an object of a cluster was reconciled.
@@ -52,13 +56,21 @@ impl Seen {
 }
 
 impl Seen {
+    /// One that fills nothing in: two controllers would write in turns who manages an object.
+    pub(super) fn that_looks_only() -> Self {
+        Self {
+            looks_only: true,
+            ..Self::default()
+        }
+    }
+
     /// The controller of a site, which sees the objects of that site alone.
     pub(super) fn controller(&self, name: &str, site: &str) -> Controller {
         let mut wiring = ControllerBuilder::<Self>::new(name);
         wiring.for_kind(Watch::new().labels(format!("{LABEL}={site}")));
         let teams: Index<Self, ConfigMap, String> = wiring.index("teams", team);
         wiring.on_fleet(move |seen: &Self, _, cx| {
-            seen.0.lock().teams.get_or_insert_with(|| cx.index(teams));
+            seen.notes.lock().teams.get_or_insert_with(|| cx.index(teams));
             None::<crate::Request<ConfigMap>>
         });
         match wiring.build(self.clone()) {
@@ -69,7 +81,7 @@ impl Seen {
 
     /// The objects of a team, as requests.
     pub(super) fn team(&self, team: &str) -> Vec<String> {
-        let notes = self.0.lock();
+        let notes = self.notes.lock();
         let requests = notes
             .teams
             .iter()
@@ -81,7 +93,7 @@ impl Seen {
 
     /// The names of a team's objects in one cluster.
     pub(super) fn team_of(&self, team: &str, cluster: &crate::Cluster) -> Vec<String> {
-        let notes = self.0.lock();
+        let notes = self.notes.lock();
         let found = notes
             .teams
             .iter()
@@ -103,14 +115,17 @@ impl Reconciler for Seen {
 
     async fn reconcile(&self, config: Arc<ConfigMap>, cx: Context<Self>) -> crate::Result<Action> {
         let cluster = cx.cluster();
-        self.0.lock().runs.push(Run {
+        self.notes.lock().runs.push(Run {
             cluster: cluster.name().to_string(),
             epoch: cluster.epoch(),
             object: config.metadata.name.clone().unwrap_or_default(),
         });
+        if self.looks_only {
+            return Ok(Action::await_change());
+        }
         let mut filled = ConfigMap::default();
         filled.metadata.name.clone_from(&config.metadata.name);
-        filled.data = Some([(FILLED.to_owned(), cluster.name().to_string())].into());
+        filled.data = Some([(FILLED.to_owned(), "yes".to_owned())].into());
         cx.apply(&filled).await?;
         Ok(Action::await_change())
     }

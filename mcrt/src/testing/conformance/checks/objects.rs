@@ -149,7 +149,7 @@ pub(super) async fn a_controller_that_comes_late_sees_the_clusters_that_are_ther
         .fleet(async |bed| {
             bed.filled("one", 0, "object").await;
             let epoch = bed.ready("one").await.epoch();
-            let late = Seen::default();
+            let late = Seen::that_looks_only();
             let added = bed
                 .running
                 .manager()

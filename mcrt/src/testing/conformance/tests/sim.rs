@@ -4,16 +4,18 @@ use crate::{
     providers::Sim,
     testing::conformance::{Adapter, Member, Reach, Site, Spot, Verb},
 };
-use mcrt_sim::Fleet;
-use std::sync::Arc;
+use mcrt_sim::{Fleet, Server};
+use parking_lot::Mutex;
+use std::{collections::BTreeMap, sync::Arc};
 
-struct Servers(Fleet);
+/// With the servers that have left.
+struct Servers(Fleet, Mutex<BTreeMap<String, Server>>);
 
 impl Adapter for Servers {
     const NAME: &'static str = "sim";
 
     async fn begin(_: &Site) -> Self {
-        Self(Fleet::new())
+        Self(Fleet::new(), Mutex::default())
     }
 
     fn provider(&self) -> Arc<dyn Provider> {
@@ -39,13 +41,14 @@ impl Adapter for Servers {
 
     fn spot(&self, key: &str, _: &Member) -> Spot {
         Spot {
-            client: kube::Client::new(self.0.get(key).unwrap().service(), "default"),
+            client: kube::Client::new(self.1.lock()[key].service(), "default"),
             namespace: "default".into(),
         }
     }
 
     async fn add(&self, key: &str, _: &Reach) {
-        self.0.join(key);
+        let server = self.0.join(key);
+        self.1.lock().insert(key.to_owned(), server);
     }
 
     async fn remove(&self, key: &str) {
@@ -53,7 +56,8 @@ impl Adapter for Servers {
     }
 
     async fn recreate(&self, key: &str, _: &Reach) {
-        self.0.join(key);
+        let server = self.0.join(key);
+        self.1.lock().insert(key.to_owned(), server);
     }
 
     fn odd_keys(&self) -> Vec<String> {
