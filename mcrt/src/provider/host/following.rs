@@ -1,5 +1,5 @@
 //! One stream: describes what has changed, and says what follows.
-use super::{HostReader, HostSource, claims::Claims};
+use super::{HostReader, HostSource, claims::Objects};
 use crate::{
     cache::{WatchScope, WatchState},
     provider::{Change, ProviderContext},
@@ -10,7 +10,7 @@ pub(super) struct Following<S: HostSource> {
     source: Arc<S>,
     view: S::View,
     reader: HostReader,
-    claims: Claims,
+    objects: Objects,
     pending: VecDeque<Change>,
     synced: bool,
     /// The watches that fail, as told.
@@ -25,7 +25,7 @@ impl<S: HostSource> Following<S> {
             source,
             view,
             reader,
-            claims: Claims::default(),
+            objects: Objects::default(),
             pending: VecDeque::new(),
             synced: false,
             told: Vec::new(),
@@ -52,7 +52,7 @@ impl<S: HostSource> Following<S> {
         }
         for object in self.reader.take() {
             let described = self.source.describe(&self.view, &object);
-            self.pending.extend(self.claims.update(&object, described));
+            self.pending.extend(self.objects.update(&object, described));
         }
         if !std::mem::replace(&mut self.synced, true) {
             self.pending.push_back(Change::Synced);

@@ -1,6 +1,11 @@
 //! Tests of the providers that are always there, and of the combinators.
 mod clusters;
 mod combinators;
+mod dedupe;
+mod filter;
+mod merge;
+mod model;
+mod rename;
 mod script;
 
 use super::{Change, ClusterSpec, Provider, ProviderContext};
@@ -26,6 +31,14 @@ pub(in crate::provider) fn spec(cluster: &str, identity: &str) -> ClusterSpec {
     ClusterSpec::new(name(cluster), identity, Access::service(identity, service))
 }
 
+/// As [`spec`], rejected.
+pub(in crate::provider) fn rejected(cluster: &str, reason: &str) -> Change {
+    Change::Rejected {
+        name: name(cluster),
+        reason: reason.to_owned(),
+    }
+}
+
 /// A change as short text: `+name`, `-name`, `?name: reason`, `synced`, `!reason`.
 pub(in crate::provider) fn shown(change: &Change) -> String {
     match change {
@@ -42,6 +55,8 @@ pub(in crate::provider) struct Reader {
     changes: BoxStream<'static, Change>,
     /// What a fleet would make of it: name to server.
     pub(in crate::provider) clusters: BTreeMap<String, String>,
+    /// What a fleet would tell of: name to reason.
+    pub(in crate::provider) rejected: BTreeMap<String, String>,
 }
 
 impl Reader {
@@ -53,6 +68,7 @@ impl Reader {
         Self {
             changes: Arc::clone(provider).changes(cx),
             clusters: BTreeMap::new(),
+            rejected: BTreeMap::new(),
         }
     }
 
@@ -61,11 +77,16 @@ impl Reader {
         let change = change.expect("the stream goes on");
         match &change {
             Change::Upsert(spec) => {
+                self.rejected.remove(spec.name.as_str());
                 self.clusters.insert(spec.name.to_string(), spec.access.server());
             }
             Change::Remove(name) => {
-                let known = self.clusters.remove(name.as_str());
+                let cluster = self.clusters.remove(name.as_str());
+                let known = cluster.or(self.rejected.remove(name.as_str()));
                 assert!(known.is_some(), "`{name}` is removed but was not there");
+            }
+            Change::Rejected { name, reason } => {
+                self.rejected.insert(name.to_string(), reason.clone());
             }
             _ => {}
         }
@@ -85,6 +106,15 @@ impl Reader {
         let mut all = Vec::new();
         while all.last().map(String::as_str) != Some(wanted) {
             all.push(self.next().await);
+        }
+        all
+    }
+
+    /// Reads what there is to read, in paused time.
+    pub(in crate::provider) async fn drain(&mut self) -> Vec<String> {
+        let mut all = Vec::new();
+        while let Ok(change) = timeout(Duration::from_millis(1), self.next()).await {
+            all.push(change);
         }
         all
     }
