@@ -105,13 +105,11 @@ impl<C: Claimant> Claims<C> {
     /// Its place among the claimants, and whether it was none before.
     fn enter(&mut self, name: &ClusterName, who: &C) -> (usize, bool) {
         let claimants = self.names.entry(name.clone()).or_default();
-        match claimants.iter().position(|(claimant, _)| claimant == who) {
-            Some(at) => (at, false),
-            None => {
-                claimants.push((who.clone(), Claim::default()));
-                (claimants.len() - 1, true)
-            }
-        }
+        let known = claimants.iter().position(|(claimant, _)| claimant == who);
+        known.map(|at| (at, false)).unwrap_or_else(|| {
+            claimants.push((who.clone(), Claim::default()));
+            (claimants.len() - 1, true)
+        })
     }
 
     /// What the owner of a name says of it, and what is wrong with it.

@@ -68,7 +68,7 @@ impl Deduping {
                 self.clusters.entry(name.clone()).or_default().bad = Some(reason);
                 self.complaint(&name).into_iter().collect()
             }
-            Change::Remove(name) => self.remove(name),
+            Change::Remove(name) => self.remove(&name),
             other => vec![other],
         }
     }
@@ -103,13 +103,13 @@ impl Deduping {
         changes
     }
 
-    fn remove(&mut self, name: ClusterName) -> Vec<Change> {
-        let Some(known) = self.clusters.remove(&name) else {
+    fn remove(&mut self, name: &ClusterName) -> Vec<Change> {
+        let Some(known) = self.clusters.remove(name) else {
             return Vec::new();
         };
         let mut changes = vec![Change::Remove(name.clone())];
         if let Some((identity, _)) = known.good {
-            changes.extend(self.leave(identity, &name));
+            changes.extend(self.leave(identity, name));
         }
         changes
     }
