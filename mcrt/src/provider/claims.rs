@@ -105,11 +105,11 @@ impl<C: Claimant> Claims<C> {
     /// Its place among the claimants, and whether it was none before.
     fn enter(&mut self, name: &ClusterName, who: &C) -> (usize, bool) {
         let claimants = self.names.entry(name.clone()).or_default();
-        let known = claimants.iter().position(|(claimant, _)| claimant == who);
-        known.map(|at| (at, false)).unwrap_or_else(|| {
-            claimants.push((who.clone(), Claim::default()));
-            (claimants.len() - 1, true)
-        })
+        if let Some(at) = claimants.iter().position(|(claimant, _)| claimant == who) {
+            return (at, false);
+        }
+        claimants.push((who.clone(), Claim::default()));
+        (claimants.len() - 1, true)
     }
 
     /// What the owner of a name says of it, and what is wrong with it.
@@ -140,21 +140,22 @@ impl<C: Claimant> Claims<C> {
 }
 
 fn contested<C: Claimant>(owner: &C, others: &[(C, Claim)]) -> String {
-    let mut shown: Vec<_> = others
+    let shown: Vec<_> = others
         .iter()
         .take(SHOWN)
         .map(|(other, _)| other.shown())
         .collect();
-    if others.len() > SHOWN {
-        shown.push(format!("{} more", others.len() - SHOWN));
-    }
+    let more = match others.len().saturating_sub(SHOWN) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
     let (claim, get) = if others.len() == 1 {
         ("claims", "does not get")
     } else {
         ("claim", "do not get")
     };
     format!(
-        "{} describes a cluster of this name, which {} {claim} too and {get}: {}",
+        "{} describes a cluster of this name, which {}{more} {claim} too and {get}: {}",
         owner.shown(),
         shown.join(", "),
         C::ADVICE

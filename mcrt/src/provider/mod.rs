@@ -15,10 +15,14 @@ mod extension;
 mod file;
 mod filter;
 pub mod host;
+#[cfg(feature = "kubeconfig")]
+mod kubeconfig;
 mod merge;
 mod none;
 mod rename;
 mod restart;
+#[cfg(any(feature = "kubeconfig", feature = "cluster-api"))]
+mod secret;
 #[cfg(feature = "sim")]
 mod sim;
 mod single;
@@ -34,6 +38,8 @@ pub(crate) use restart::{Event, restarting};
 pub mod providers {
     #[cfg(feature = "file")]
     pub use super::file::File;
+    #[cfg(feature = "kubeconfig")]
+    pub use super::kubeconfig::Kubeconfig;
     #[cfg(feature = "sim")]
     pub use super::sim::Sim;
     pub use super::{

@@ -147,12 +147,12 @@ impl<F: Fn(&ClusterName) -> Result<ClusterName, String>> Renaming<F> {
                     self.claims.claim(&before, ClusterSpec { name, ..spec })
                 }
                 Ok(None) => Vec::new(),
-                Err(said) => vec![said],
+                Err(said) => vec![Change::Failed(said)],
             },
             Change::Rejected { name: before, reason } => match self.name_of(&before) {
                 Ok(Some(name)) => self.claims.reject(&Before(before), &name, reason),
                 Ok(None) => Vec::new(),
-                Err(said) => vec![said],
+                Err(said) => vec![Change::Failed(said)],
             },
             Change::Remove(before) => match self.names.remove(&before) {
                 Some(Some(name)) => self.claims.release(&Before(before), &name),
@@ -164,16 +164,13 @@ impl<F: Fn(&ClusterName) -> Result<ClusterName, String>> Renaming<F> {
     }
 
     /// What the cluster is called now, nothing if it was said that it cannot be; an error is yet to be said.
-    fn name_of(&mut self, before: &ClusterName) -> Result<Option<ClusterName>, Change> {
+    fn name_of(&mut self, before: &ClusterName) -> Result<Option<ClusterName>, String> {
         if let Some(known) = self.names.get(before) {
             return Ok(known.clone());
         }
         let name = guarded(|| (self.rename)(before)).and_then(|named| named);
         self.names.insert(before.clone(), name.as_ref().ok().cloned());
-        name.map(Some).map_err(|reason| {
-            Change::Failed(format!(
-                "cluster `{before}` cannot be renamed, and is left out: {reason}"
-            ))
-        })
+        name.map(Some)
+            .map_err(|reason| format!("cluster `{before}` cannot be renamed, and is left out: {reason}"))
     }
 }

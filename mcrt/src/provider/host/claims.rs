@@ -10,7 +10,7 @@ use crate::{
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Claimant for ObjectKey {
-    const ADVICE: &str = "name one of them otherwise";
+    const ADVICE: &str = "give each a name of its own";
 
     fn shown(&self) -> String {
         format!("`{self}`")
@@ -49,6 +49,14 @@ impl Objects {
             clusters.entry(name).or_insert(one);
         }
         let before = self.said.remove(object).unwrap_or_default();
+        // What gives a cluster no name may be about any that the object described before: those stay as they were.
+        if let Some(reason) = said.nameless.first().cloned() {
+            for name in before.names.difference(&said.names.clone()).cloned() {
+                said.names.insert(name.clone());
+                let reason = reason.clone();
+                clusters.insert(name.clone(), Described::Unusable { name, reason });
+            }
+        }
         let new = said.nameless.difference(&before.nameless);
         let mut changes: Vec<_> = new.cloned().map(Change::Failed).collect();
         for name in before.names.difference(&said.names) {

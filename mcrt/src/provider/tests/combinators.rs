@@ -4,6 +4,7 @@ use crate::provider::{
     Change, ClusterSpec, Provider, ProviderContext, ProviderExt,
     providers::{Merge, Single},
 };
+use crate::{cache::CacheSettings, connect::TransportSettings};
 use futures::{
     StreamExt,
     stream::{self, BoxStream},
@@ -46,7 +47,7 @@ impl Provider for OfHost {
 async fn reads_host(provider: impl Provider) {
     assert!(provider.needs_host(), "{}", provider.name());
     let host = spec("host", "the host").access;
-    let cx = ProviderContext::new(Some(host), Default::default(), Default::default());
+    let cx = ProviderContext::new(Some(host), TransportSettings::default(), CacheSettings::default());
     let mut reader = Reader::with(&Arc::new(provider), cx);
     reader.until("synced").await;
     assert_eq!(reader.clusters.into_values().collect::<Vec<_>>(), ["the host"]);

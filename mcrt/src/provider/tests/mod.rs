@@ -55,7 +55,7 @@ pub(in crate::provider) struct Reader {
     changes: BoxStream<'static, Change>,
     /// What a fleet would make of it: name to server.
     pub(in crate::provider) clusters: BTreeMap<String, String>,
-    /// What a fleet would tell of: name to reason.
+    /// What was last said of clusters that cannot be used as they are described.
     pub(in crate::provider) rejected: BTreeMap<String, String>,
 }
 
@@ -80,13 +80,13 @@ impl Reader {
                 self.rejected.remove(spec.name.as_str());
                 self.clusters.insert(spec.name.to_string(), spec.access.server());
             }
-            Change::Remove(name) => {
-                let cluster = self.clusters.remove(name.as_str());
-                let known = cluster.or(self.rejected.remove(name.as_str()));
-                assert!(known.is_some(), "`{name}` is removed but was not there");
-            }
             Change::Rejected { name, reason } => {
                 self.rejected.insert(name.to_string(), reason.clone());
+            }
+            Change::Remove(name) => {
+                let rejected = self.rejected.remove(name.as_str());
+                let known = self.clusters.remove(name.as_str()).or(rejected);
+                assert!(known.is_some(), "`{name}` is removed but was not there");
             }
             _ => {}
         }
