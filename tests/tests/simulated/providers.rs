@@ -336,6 +336,9 @@ async fn a_thousand_providers_added_from_eight_tasks_while_the_manager_runs_are_
         .map(|number| format!("member-{number}"))
         .collect();
     let sims = Sims::of(names.iter().map(String::as_str));
+    for server in sims.servers() {
+        server.create(config("object")).unwrap();
+    }
     let merge = Merge::new();
     let seen: Recorder = Recorder::default();
     let setup = sims
