@@ -76,6 +76,23 @@ impl<C: Claimant> Claims<C> {
         self.complained(name, is_new || at == 0)
     }
 
+    /// One says that there is this cluster, and that it must not be worked on: not even as it was described before.
+    pub(super) fn withdraw(&mut self, who: &C, name: &ClusterName, reason: String) -> Vec<Change> {
+        let (at, is_new) = self.enter(name, who);
+        let Some((_, claim)) = self.names.get_mut(name).and_then(|all| all.get_mut(at)) else {
+            return Vec::new();
+        };
+        let was_good = claim.good.take().is_some();
+        let is_news = claim.bad.as_ref() != Some(&reason);
+        claim.bad = Some(reason);
+        let mut changes = Vec::new();
+        if at == 0 && was_good {
+            changes.push(Change::Remove(name.clone()));
+        }
+        changes.extend(self.complained(name, is_new || at == 0 && (was_good || is_news)));
+        changes
+    }
+
     /// One no longer says anything of this cluster.
     pub(super) fn release(&mut self, who: &C, name: &ClusterName) -> Vec<Change> {
         let Some(claimants) = self.names.get_mut(name) else {

@@ -7,6 +7,8 @@ use futures::stream::BoxStream;
 use std::sync::Arc;
 
 mod claims;
+#[cfg(feature = "cluster-profile")]
+pub mod cluster_profile;
 mod clusters;
 mod context;
 mod dedupe;
@@ -21,7 +23,7 @@ mod merge;
 mod none;
 mod rename;
 mod restart;
-#[cfg(any(feature = "kubeconfig", feature = "cluster-api"))]
+#[cfg(any(feature = "kubeconfig", feature = "cluster-api", feature = "cluster-profile"))]
 mod secret;
 #[cfg(feature = "sim")]
 mod sim;
@@ -36,6 +38,8 @@ pub(crate) use restart::{Event, restarting};
 
 /// The providers of this crate.
 pub mod providers {
+    #[cfg(feature = "cluster-profile")]
+    pub use super::cluster_profile::ClusterProfiles;
     #[cfg(feature = "file")]
     pub use super::file::File;
     #[cfg(feature = "kubeconfig")]

@@ -8,6 +8,8 @@ use super::LaunchArgs;
 use crate::{StartError, provider::Provider};
 use std::sync::Arc;
 
+#[cfg(feature = "cluster-profile")]
+mod cluster_profile;
 #[cfg(feature = "file")]
 mod file;
 #[cfg(feature = "kubeconfig")]
@@ -47,6 +49,7 @@ macro_rules! registry {
 registry! {
     "file" => file::FileArgs,
     "kubeconfig" => kubeconfig::KubeconfigArgs,
+    "cluster-profile" => cluster_profile::ClusterProfileArgs,
 }
 
 /// How clusters are called, as flags say it.

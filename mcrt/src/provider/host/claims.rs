@@ -39,7 +39,7 @@ impl Objects {
         for one in described {
             let name = match &one {
                 Described::Cluster(spec) => spec.name.clone(),
-                Described::Unusable { name, .. } => name.clone(),
+                Described::Unusable { name, .. } | Described::Left { name, .. } => name.clone(),
                 Described::Nameless(reason) => {
                     said.nameless.insert(reason.clone());
                     continue;
@@ -69,6 +69,7 @@ impl Objects {
             changes.extend(match one {
                 Described::Cluster(spec) => self.claims.claim(object, spec),
                 Described::Unusable { name, reason } => self.claims.reject(object, &name, reason),
+                Described::Left { name, reason } => self.claims.withdraw(object, &name, reason),
                 Described::Nameless(_) => Vec::new(),
             });
         }
