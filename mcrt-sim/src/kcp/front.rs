@@ -10,7 +10,7 @@ use crate::access::rule::Deed;
 use crate::access::tokens::Caller;
 use crate::kcp::route::{Route, Within, read};
 use crate::kcp::view::Virtual;
-use crate::kcp::{Kcp, Space, State};
+use crate::kcp::{Kcp, Space, State, home_of};
 use crate::refusal::status::Status;
 use crate::request::info::{RequestInfo, Verb};
 use crate::server::Server;
@@ -138,7 +138,7 @@ fn follow(state: &State, shard: Option<&str>, route: &Route) -> Result<Option<Fo
             let initializer = all
                 .find(|known| known.name == *name)
                 .ok_or_else(Status::not_served)?;
-            let (home, kind) = name.rsplit_once(':').unwrap_or(("root", name));
+            let (home, kind) = home_of(name);
             let deed = Deed {
                 verb: "initialize".into(),
                 group: "tenancy.kcp.io".into(),

@@ -176,7 +176,8 @@ impl Kcp {
         Export::new(self.clone(), &cluster, name)
     }
 
-    /// The view of whoever initializes workspaces under this name, `<workspace>:<type>`.
+    /// The view of whoever initializes workspaces under this name, `<workspace>:<type>`. The type is an object of the
+    /// workspace, which names the addresses of all shards.
     pub fn initializer(&self, name: &str) -> Initializer {
         {
             let mut state = self.0.state.lock();
@@ -200,6 +201,12 @@ impl Kcp {
                 .store()
                 .touch(|kind, _| *kind.id == *objects::LOGICAL_CLUSTERS);
         }
+        let (home, kind) = home_of(name);
+        if let Some(home) = self.get(home) {
+            // Already there where the initializer is.
+            let _ = home.server().create(objects::workspace_type(kind));
+        }
+        self.settle();
         Initializer::new(self.clone(), name)
     }
 
@@ -259,6 +266,7 @@ impl Kcp {
             return known;
         }
         let Shard { url, shared, .. } = self.shard(shard);
+        self.settle();
         let name: Arc<str> = {
             let mut state = self.0.state.lock();
             state.made += 1;
@@ -356,10 +364,15 @@ impl Kcp {
     /// What kcp's own controllers do a moment after a change: slices name the shards that have bindings, workspaces
     /// that wait for no initializer are ready.
     pub(crate) fn settle(&self) {
-        let (exports, shards, spaces) = {
+        let (exports, initializers, shards, spaces) = {
             let state = self.0.state.lock();
             let spaces: Vec<_> = state.workspaces.values().cloned().collect();
-            (state.exports.clone(), state.shards.clone(), spaces)
+            (
+                state.exports.clone(),
+                state.initializers.clone(),
+                state.shards.clone(),
+                spaces,
+            )
         };
         for export in exports {
             let urls: Vec<_> = export
@@ -375,6 +388,21 @@ impl Kcp {
                     "APIExportEndpointSlice",
                     &export.name,
                     |status| *status = objects::slice_status(&urls),
+                );
+            }
+        }
+        for initializer in initializers {
+            let (home, kind) = home_of(&initializer.name);
+            let urls: Vec<_> = shards.values().map(|shard| initializer.url(shard)).collect();
+            if let Some(home) = self.get(home).filter(Workspace::is_somewhere) {
+                say(
+                    &home.server(),
+                    objects::TENANCY,
+                    "WorkspaceType",
+                    kind,
+                    |status| {
+                        *status = objects::workspace_type_status(&urls);
+                    },
                 );
             }
         }
@@ -395,6 +423,17 @@ impl Exported {
     fn url(&self, shard: &Shard) -> String {
         format!("{}/services/apiexport/{}/{}", shard.url, self.cluster, self.name)
     }
+}
+
+impl Initialized {
+    fn url(&self, shard: &Shard) -> String {
+        format!("{}/services/initializingworkspaces/{}", shard.url, self.name)
+    }
+}
+
+/// The workspace and the type that an initializer names.
+fn home_of(initializer: &str) -> (&str, &str) {
+    initializer.rsplit_once(':').unwrap_or((ROOT, initializer))
 }
 
 /// Creates an object and gives it a status.

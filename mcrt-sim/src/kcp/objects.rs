@@ -11,6 +11,7 @@ pub(crate) const APIS: &str = "apis.kcp.io/v1alpha1";
 /// The version in which bindings and exports are stored.
 pub(crate) const APIS_STORED: &str = "apis.kcp.io/v1alpha2";
 pub(crate) const CORE: &str = "core.kcp.io/v1alpha1";
+pub(crate) const TENANCY: &str = "tenancy.kcp.io/v1alpha1";
 /// The annotation that names the path of a workspace.
 const PATH: &str = "kcp.io/path";
 
@@ -69,6 +70,22 @@ pub(crate) fn slice_status(urls: &[String]) -> Value {
         condition("PartitionValid", true),
     ];
     json!({"conditions": conditions, "endpoints": endpoints})
+}
+
+pub(crate) fn workspace_type(name: &str) -> Value {
+    json!({
+        "apiVersion": TENANCY, "kind": "WorkspaceType",
+        "metadata": {"name": name},
+        "spec": {"initializer": true},
+    })
+}
+
+pub(crate) fn workspace_type_status(urls: &[String]) -> Value {
+    let urls: Vec<_> = urls
+        .iter()
+        .map(|url| json!({"url": url, "type": "initializing"}))
+        .collect();
+    json!({"virtualWorkspaces": urls})
 }
 
 pub(crate) fn binding(name: &str, export: &str, path: &str) -> Value {
