@@ -553,9 +553,9 @@ async fn a_workspace_that_is_initialized_leaves_the_view_of_its_initializer() {
     let status = format!("{own}/apis/core.kcp.io/v1alpha1/logicalclusters/cluster/status");
     let done = json!({"status": {"initializers": ["root:quota"]}});
     assert_eq!(shard.ask(Method::PATCH, &status, done).await.0, 200);
-    let mut last = String::new();
-    while !last.starts_with("DELETED") {
-        last = watch.said().await;
+    let mut said = String::new();
+    while !said.starts_with("DELETED") {
+        said = watch.said().await;
     }
     assert_eq!(shard.code(Method::GET, &maps).await, 403);
     let front = Client::of(

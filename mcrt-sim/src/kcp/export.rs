@@ -46,7 +46,7 @@ impl Export {
         let status = binding_status(&self.cluster, ready);
         if server.get(APIS_STORED, "APIBinding", None, &self.name).is_ok() {
             say(&server, APIS_STORED, "APIBinding", &self.name, |now| {
-                *now = status
+                *now = status;
             });
         } else {
             write(&server, binding(&self.name, &self.name, home.path()), &status);

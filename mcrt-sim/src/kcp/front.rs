@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use http::header::HOST;
+use http::uri::Authority;
 use http::{Request, Uri};
 
 use crate::access::rule::Deed;
@@ -95,7 +96,7 @@ impl Front {
 /// The shard whose address a request names.
 fn shard_of<B>(state: &State, request: &Request<B>) -> Option<String> {
     let host = request.headers().get(HOST).and_then(|host| host.to_str().ok());
-    let asked = request.uri().authority().map(|asked| asked.as_str()).or(host)?;
+    let asked = request.uri().authority().map(Authority::as_str).or(host)?;
     let mut shards = state.shards.iter();
     let named = shards.find(|(_, shard)| {
         let url: Option<Uri> = shard.url.parse().ok();

@@ -9,7 +9,7 @@ use crate::state::kind::{CRDS, Kind};
 use crate::state::log::{Event, Resource};
 use crate::state::object::{Object, ObjectKey};
 use crate::state::registry::Registry;
-use crate::state::shared::Part;
+use crate::state::shared::{Part, Turn};
 use crate::state::view::View;
 use crate::state::work::{Work, WorkQueue};
 
@@ -132,7 +132,7 @@ impl Store {
     ) -> Arc<Object> {
         let part = self.part.clone();
         let mut turn = part.as_deref().map(Part::turn);
-        self.version = turn.as_mut().map_or(self.version + 1, |turn| turn.next());
+        self.version = turn.as_mut().map_or(self.version + 1, Turn::next);
         self.mark(value);
         let new = Arc::new(Object::freeze_in_place(value, self.version));
         let place = Place {
@@ -177,7 +177,7 @@ impl Store {
     pub(crate) fn remove(&mut self, kind: &Kind, old: &Arc<Object>, last: Option<Value>) -> Arc<Object> {
         let part = self.part.clone();
         let mut turn = part.as_deref().map(Part::turn);
-        self.version = turn.as_mut().map_or(self.version + 1, |turn| turn.next());
+        self.version = turn.as_mut().map_or(self.version + 1, Turn::next);
         let version = self.version;
         let last = last.map_or_else(|| old.at_version(version), |value| Object::freeze(value, version));
         let last = Arc::new(last);
