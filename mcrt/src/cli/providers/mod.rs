@@ -8,8 +8,12 @@ use super::LaunchArgs;
 use crate::{StartError, provider::Provider};
 use std::sync::Arc;
 
+#[cfg(feature = "cluster-profile")]
+mod cluster_profile;
 #[cfg(feature = "file")]
 mod file;
+#[cfg(feature = "kind")]
+mod kind;
 #[cfg(feature = "kubeconfig")]
 mod kubeconfig;
 
@@ -46,7 +50,9 @@ macro_rules! registry {
 // A line for each provider, in the order in which `--help` shows their flags.
 registry! {
     "file" => file::FileArgs,
+    "kind" => kind::KindArgs,
     "kubeconfig" => kubeconfig::KubeconfigArgs,
+    "cluster-profile" => cluster_profile::ClusterProfileArgs,
 }
 
 /// How clusters are called, as flags say it.
