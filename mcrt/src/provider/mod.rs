@@ -19,6 +19,8 @@ mod filter;
 pub mod host;
 #[cfg(feature = "kind")]
 mod kind;
+#[cfg(feature = "kcp")]
+mod kcp;
 #[cfg(feature = "kubeconfig")]
 mod kubeconfig;
 mod merge;
@@ -46,6 +48,8 @@ pub mod providers {
     pub use super::file::File;
     #[cfg(feature = "kind")]
     pub use super::kind::Kind;
+    #[cfg(feature = "kcp")]
+    pub use super::kcp::Kcp;
     #[cfg(feature = "kubeconfig")]
     pub use super::kubeconfig::Kubeconfig;
     #[cfg(feature = "sim")]

@@ -14,6 +14,8 @@ mod cluster_profile;
 mod file;
 #[cfg(feature = "kind")]
 mod kind;
+#[cfg(feature = "kcp")]
+mod kcp;
 #[cfg(feature = "kubeconfig")]
 mod kubeconfig;
 
@@ -51,6 +53,7 @@ macro_rules! registry {
 registry! {
     "file" => file::FileArgs,
     "kind" => kind::KindArgs,
+    "kcp" => kcp::KcpArgs,
     "kubeconfig" => kubeconfig::KubeconfigArgs,
     "cluster-profile" => cluster_profile::ClusterProfileArgs,
 }
