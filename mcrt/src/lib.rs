@@ -69,7 +69,7 @@ pub use queue::Backoff;
 pub use start::StartError;
 
 #[cfg(feature = "cli")]
-pub use cli::{Launch, LaunchArgs, LogFormat, run};
+pub use cli::{Launch, LaunchArgs, LogFormat, providers as provider_args, run};
 
 pub use mcrt_macros::{error_policy, gone, index, map, multicluster_controller, reconcile, reconciler};
 

@@ -45,7 +45,7 @@ pub use settings::{
 };
 pub(crate) use shared::{Base, Division};
 pub use shared::{Member, SharedServer};
-pub(crate) use transport::Once;
+pub(crate) use transport::{Housekeeping, Once};
 
 #[cfg(feature = "fuzzing")]
 pub(crate) use vetting::vetting_holds;

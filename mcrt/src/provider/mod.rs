@@ -11,10 +11,14 @@ mod context;
 #[cfg(feature = "file")]
 mod file;
 pub mod host;
+#[cfg(feature = "kubeconfig")]
+mod kubeconfig;
 mod merge;
 mod none;
 mod prefix;
 mod restart;
+#[cfg(any(feature = "kubeconfig", feature = "cluster-api"))]
+mod secret;
 #[cfg(feature = "sim")]
 mod sim;
 mod single;
@@ -28,6 +32,8 @@ pub(crate) use restart::{Event, restarting};
 pub mod providers {
     #[cfg(feature = "file")]
     pub use super::file::File;
+    #[cfg(feature = "kubeconfig")]
+    pub use super::kubeconfig::Kubeconfig;
     #[cfg(feature = "sim")]
     pub use super::sim::Sim;
     pub use super::{

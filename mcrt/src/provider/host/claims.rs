@@ -6,6 +6,9 @@ use crate::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
+/// So many of those that claim a taken name are told: there may be as many as there are objects.
+const TOLD: usize = 3;
+
 /// What every object says now. Of several that claim a name the first to claim it owns it.
 #[derive(Default)]
 pub(super) struct Claims {
@@ -41,6 +44,7 @@ impl Claims {
             }
         }
         let before = self.objects.remove(object).unwrap_or_default();
+        said.keep(&before);
         let new = said.nameless.difference(&before.nameless);
         changes.extend(new.cloned().map(Change::Failed));
         let is_empty = said.clusters.is_empty() && said.nameless.is_empty();
@@ -125,13 +129,26 @@ impl Claims {
         if others.is_empty() {
             return None;
         }
-        let others: Vec<_> = others.iter().map(|other| format!("`{other}`")).collect();
+        let told: Vec<_> = others
+            .iter()
+            .take(TOLD)
+            .map(|other| format!("`{other}`"))
+            .collect();
+        let more = match others.len().saturating_sub(TOLD) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let (verb, gets) = if others.len() == 1 {
+            ("claims", "does")
+        } else {
+            ("claim", "do")
+        };
         Some(Change::Rejected {
             name: name.clone(),
             reason: format!(
-                "`{owner}` describes a cluster of this name, which {} claims too and does not get: name one of them \
-                 otherwise",
-                others.join(", ")
+                "`{owner}` describes a cluster of this name, which {}{more} {verb} too and {gets} not get: give each a \
+                 name of its own",
+                told.join(", ")
             ),
         })
     }
@@ -141,6 +158,16 @@ impl Said {
     /// Of two claims of one object the first counts.
     fn add(&mut self, name: ClusterName, claim: Claim) {
         self.clusters.entry(name).or_insert(claim);
+    }
+
+    /// What gives a cluster no name may be about any that the object described before: those stay as they were.
+    fn keep(&mut self, before: &Self) {
+        let Some(reason) = self.nameless.first().cloned() else {
+            return;
+        };
+        for name in before.clusters.keys() {
+            self.add(name.clone(), Claim::Bad(reason.clone()));
+        }
     }
 }
 
