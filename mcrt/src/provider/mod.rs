@@ -14,6 +14,8 @@ pub mod host;
 #[cfg(feature = "kubeconfig")]
 mod kubeconfig;
 mod merge;
+#[cfg(feature = "namespace")]
+mod namespace;
 mod none;
 mod prefix;
 mod restart;
@@ -34,6 +36,8 @@ pub mod providers {
     pub use super::file::File;
     #[cfg(feature = "kubeconfig")]
     pub use super::kubeconfig::Kubeconfig;
+    #[cfg(feature = "namespace")]
+    pub use super::namespace::Namespaces;
     #[cfg(feature = "sim")]
     pub use super::sim::Sim;
     pub use super::{

@@ -62,6 +62,8 @@ pub(super) struct Hub<K: Cacheable> {
     complete: bool,
     /// Why the watch cannot be had now, as all members were told.
     barred: Option<Failure>,
+    /// Whether namespaces are clusters and the kind has objects that live in none: then it is barred for good.
+    clustered: bool,
 }
 
 type Merged<K> = SelectAll<BoxStream<'static, (usize, Fed<K>)>>;
@@ -84,6 +86,7 @@ impl<K: Cacheable> Hub<K> {
             streams: Vec::new(),
             complete: false,
             barred: None,
+            clustered: false,
         }
     }
 
@@ -139,7 +142,7 @@ impl<K: Cacheable> Hub<K> {
     fn repeat(&self, member: &Arc<str>, mailbox: &Mailbox<K>) {
         let group = self.groups.get(member);
         let mut all = group.map_or_else(|| [Fed::ListBegins].into(), Group::listed);
-        if self.complete {
+        if self.complete && !self.clustered {
             all.push_back(Fed::ListEnds);
         }
         if let Some(failure) = &self.barred {
@@ -216,6 +219,7 @@ impl<K: Cacheable> Hub<K> {
             Division::Namespaces => {
                 let failure = Failure::clustered(&self.scope.resource);
                 report::say_failure(&self.division, &self.scope, &failure, false);
+                self.clustered = true;
                 self.bar(failure);
             }
             Division::Workspaces => tracing::warn!(
@@ -241,6 +245,10 @@ impl<K: Cacheable> Hub<K> {
         if first {
             self.complete = self.streams.iter().all(|stream| stream.complete);
         }
+        if self.clustered {
+            // Whoever has nothing in it is not in sync with it either.
+            return;
+        }
         if first && self.complete {
             self.tell_all(|| Fed::ListEnds);
         } else if !first {
@@ -256,8 +264,7 @@ impl<K: Cacheable> Hub<K> {
         if how(&mut self.streams[stream]) {
             report::say_recovered(&self.division, &self.scope);
         }
-        let unowned = self.division == Division::Namespaces && self.counts.unowned.load(Relaxed) > 0;
-        if self.barred.is_some() && !unowned && !self.streams.iter().any(StreamStatus::is_barred) {
+        if self.barred.is_some() && !self.clustered && !self.streams.iter().any(StreamStatus::is_barred) {
             self.barred = None;
             self.tell_all(|| Fed::Opened);
         }

@@ -12,6 +12,8 @@ use std::sync::Arc;
 mod file;
 #[cfg(feature = "kubeconfig")]
 mod kubeconfig;
+#[cfg(feature = "namespace")]
+mod namespace;
 
 macro_rules! registry {
     ($($feature:literal => $module:ident::$args:ident,)*) => {
@@ -47,6 +49,7 @@ macro_rules! registry {
 registry! {
     "file" => file::FileArgs,
     "kubeconfig" => kubeconfig::KubeconfigArgs,
+    "namespace" => namespace::NamespaceArgs,
 }
 
 /// How clusters are called, as flags say it.

@@ -115,6 +115,11 @@ impl SharedServer {
         Ok(true)
     }
 
+    /// Whether both are handles to the same server.
+    pub fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     /// How many members are engaged, those that are leaving included.
     pub fn members(&self) -> usize {
         self.0.running.lock().members

@@ -5,7 +5,7 @@ use super::super::{
     life::Ward,
     probe::classify,
     service::Answer,
-    transport::Until,
+    transport::{Housekeeping, Until},
 };
 use bytes::Bytes;
 use futures::future::BoxFuture;
@@ -219,6 +219,7 @@ impl Question {
             }
         }
         request.extensions_mut().insert(Until(until));
+        request.extensions_mut().insert(Housekeeping);
         if self.probing {
             request.extensions_mut().insert(Probing);
         }
