@@ -17,6 +17,8 @@ pages! {
     builder: "src/builder.md"
     providers: "src/providers.md"
     provider_kubeconfig: "src/provider-kubeconfig.md"
+    provider_cluster_profile: "src/provider-cluster-profile.md"
+    inventories: "src/inventories.md"
     credentials: "src/credentials.md"
     trusting_kubeconfigs: "src/trusting-kubeconfigs.md"
     when_a_cluster_is_down: "src/when-a-cluster-is-down.md"

@@ -6,6 +6,8 @@ use crate::{
 use futures::stream::BoxStream;
 use std::sync::Arc;
 
+#[cfg(feature = "cluster-profile")]
+pub mod cluster_profile;
 mod clusters;
 mod context;
 #[cfg(feature = "file")]
@@ -19,7 +21,7 @@ mod namespace;
 mod none;
 mod prefix;
 mod restart;
-#[cfg(any(feature = "kubeconfig", feature = "cluster-api"))]
+#[cfg(any(feature = "kubeconfig", feature = "cluster-api", feature = "cluster-profile"))]
 mod secret;
 #[cfg(feature = "sim")]
 mod sim;
@@ -32,6 +34,8 @@ pub(crate) use restart::{Event, restarting};
 
 /// The providers of this crate.
 pub mod providers {
+    #[cfg(feature = "cluster-profile")]
+    pub use super::cluster_profile::ClusterProfiles;
     #[cfg(feature = "file")]
     pub use super::file::File;
     #[cfg(feature = "kubeconfig")]

@@ -8,6 +8,8 @@ use super::LaunchArgs;
 use crate::{StartError, provider::Provider};
 use std::sync::Arc;
 
+#[cfg(feature = "cluster-profile")]
+mod cluster_profile;
 #[cfg(feature = "file")]
 mod file;
 #[cfg(feature = "kubeconfig")]
@@ -49,7 +51,11 @@ macro_rules! registry {
 registry! {
     "file" => file::FileArgs,
     "kubeconfig" => kubeconfig::KubeconfigArgs,
+<<<<<<< HEAD
     "namespace" => namespace::NamespaceArgs,
+=======
+    "cluster-profile" => cluster_profile::ClusterProfileArgs,
+>>>>>>> main
 }
 
 /// How clusters are called, as flags say it.

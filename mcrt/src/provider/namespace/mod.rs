@@ -78,6 +78,11 @@ impl Namespaces {
         self
     }
 
+    /// The server that all these clusters are parts of, for its counts; none before the provider runs.
+    pub fn shared(&self) -> Option<SharedServer> {
+        self.server.lock().clone()
+    }
+
     fn is_skipped(&self, name: &str) -> bool {
         self.skipped.iter().any(|pattern| fits(pattern, name))
     }
