@@ -17,6 +17,7 @@ pages! {
     builder: "src/builder.md"
     providers: "src/providers.md"
     provider_kubeconfig: "src/provider-kubeconfig.md"
+    provider_namespace: "src/provider-namespace.md"
     provider_cluster_profile: "src/provider-cluster-profile.md"
     inventories: "src/inventories.md"
     credentials: "src/credentials.md"

@@ -51,11 +51,8 @@ macro_rules! registry {
 registry! {
     "file" => file::FileArgs,
     "kubeconfig" => kubeconfig::KubeconfigArgs,
-<<<<<<< HEAD
-    "namespace" => namespace::NamespaceArgs,
-=======
     "cluster-profile" => cluster_profile::ClusterProfileArgs,
->>>>>>> main
+    "namespace" => namespace::NamespaceArgs,
 }
 
 /// How clusters are called, as flags say it.
