@@ -20,6 +20,7 @@
 //! with more to say, [`Manager`] is for those who bring their own program around it.
 pub mod apis;
 pub mod cache;
+mod child;
 pub mod cluster;
 pub mod connect;
 mod controller;

@@ -13,6 +13,8 @@ mod context;
 #[cfg(feature = "file")]
 mod file;
 pub mod host;
+#[cfg(feature = "kind")]
+mod kind;
 #[cfg(feature = "kubeconfig")]
 mod kubeconfig;
 mod merge;
@@ -38,6 +40,8 @@ pub mod providers {
     pub use super::cluster_profile::ClusterProfiles;
     #[cfg(feature = "file")]
     pub use super::file::File;
+    #[cfg(feature = "kind")]
+    pub use super::kind::Kind;
     #[cfg(feature = "kubeconfig")]
     pub use super::kubeconfig::Kubeconfig;
     #[cfg(feature = "namespace")]

@@ -60,6 +60,11 @@ impl Reader {
     }
 
     pub(in crate::provider) async fn next(&mut self) -> String {
+        shown(&self.change().await)
+    }
+
+    /// The next change itself.
+    pub(in crate::provider) async fn change(&mut self) -> Change {
         let change = timeout(SOON, self.changes.next()).await.expect("a change comes");
         let change = change.expect("the stream goes on");
         match &change {
@@ -77,7 +82,7 @@ impl Reader {
             }
             _ => {}
         }
-        shown(&change)
+        change
     }
 
     pub(in crate::provider) async fn take(&mut self, count: usize) -> Vec<String> {

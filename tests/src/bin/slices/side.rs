@@ -17,8 +17,6 @@ use mcrt::{
 };
 use mcrt_tests::measure::Numbers;
 use serde::{Deserialize, Serialize};
-use tokio::io::{AsyncBufReadExt as _, BufReader};
-
 use super::Outcome;
 
 /// Said once everything is watched.
@@ -86,9 +84,8 @@ pub(crate) async fn run(kubeconfig: &Path, namespaces: usize, events: usize) -> 
     let watched = Numbers::read(began.elapsed())?;
     let known = maps(&provider)?;
     println!("{READY}");
-    BufReader::new(tokio::io::stdin())
-        .read_line(&mut String::new())
-        .await?;
+    // Until the parent has written everything.
+    tokio::task::spawn_blocking(|| std::io::stdin().read_line(&mut String::new())).await??;
     let all = known.events + events as u64;
     until(|| maps(&provider).is_ok_and(|maps| maps.events >= all)).await?;
     // Reconciles of the last events.
