@@ -28,6 +28,5 @@ mod refusing;
 mod requests;
 mod rotation;
 mod silent;
-mod slices;
 mod watches;
 mod writes;
