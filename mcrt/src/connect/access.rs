@@ -230,6 +230,7 @@ impl Access {
         match self {
             Self::Connection(connection) => connection.at(address, policy).map(Self::from),
             Self::Service(service) => service.clone().at(address).map(Self::from),
+            Self::Member(member) => member.of().access().at(address, policy),
         }
     }
 

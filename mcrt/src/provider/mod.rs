@@ -17,10 +17,10 @@ mod extension;
 mod file;
 mod filter;
 pub mod host;
-#[cfg(feature = "kind")]
-mod kind;
 #[cfg(feature = "kcp")]
 mod kcp;
+#[cfg(feature = "kind")]
+mod kind;
 #[cfg(feature = "kubeconfig")]
 mod kubeconfig;
 mod merge;
@@ -48,10 +48,10 @@ pub mod providers {
     pub use super::cluster_profile::ClusterProfiles;
     #[cfg(feature = "file")]
     pub use super::file::File;
-    #[cfg(feature = "kind")]
-    pub use super::kind::Kind;
     #[cfg(feature = "kcp")]
     pub use super::kcp::Kcp;
+    #[cfg(feature = "kind")]
+    pub use super::kind::Kind;
     #[cfg(feature = "kubeconfig")]
     pub use super::kubeconfig::Kubeconfig;
     #[cfg(feature = "namespace")]

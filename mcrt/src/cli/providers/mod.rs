@@ -12,10 +12,10 @@ use std::sync::Arc;
 mod cluster_profile;
 #[cfg(feature = "file")]
 mod file;
-#[cfg(feature = "kind")]
-mod kind;
 #[cfg(feature = "kcp")]
 mod kcp;
+#[cfg(feature = "kind")]
+mod kind;
 #[cfg(feature = "kubeconfig")]
 mod kubeconfig;
 #[cfg(feature = "namespace")]

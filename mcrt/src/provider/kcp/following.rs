@@ -23,6 +23,9 @@ use tokio::time::{Instant, sleep_until};
 /// How long a workspace that is no longer seen stays while an address has not told yet what is behind it: it may have
 /// moved there.
 const MOVE: Duration = Duration::from_secs(30);
+/// How long it stays in any case: that it is gone at one address and there at another is told by two watches, and that
+/// there is another address by a third.
+const LINGER: Duration = Duration::from_secs(1);
 
 pub(super) struct Following {
     kcp: Arc<Kcp>,
@@ -40,7 +43,7 @@ pub(super) struct Following {
     /// What was said last, by logical cluster.
     said: BTreeMap<Arc<str>, Said>,
     names: BTreeMap<ClusterName, Arc<str>>,
-    /// No longer seen, and until when they stay.
+    /// No longer seen, and since when.
     leaving: BTreeMap<Arc<str>, Instant>,
     pending: VecDeque<Change>,
     synced: bool,
@@ -108,14 +111,14 @@ impl Following {
     }
 
     async fn event(&mut self) -> Event {
+        let due = self.leaving.values().min().copied();
+        let due = due.map(|since| since + self.stay());
         let Self {
             addresses,
             endpoints,
             turn,
-            leaving,
             ..
         } = self;
-        let due = leaving.values().min().copied();
         let due = async {
             match due {
                 Some(due) => sleep_until(due).await,
@@ -132,6 +135,11 @@ impl Following {
     /// Whether nothing that could be there is out of sight.
     fn all_is_known(&self) -> bool {
         self.read && self.unusable.is_empty() && self.endpoints.values().all(|endpoint| endpoint.synced)
+    }
+
+    /// How long a workspace stays that is no longer seen.
+    fn stay(&self) -> Duration {
+        if self.all_is_known() { LINGER } else { MOVE }
     }
 
     fn readdress(&mut self, named: Option<Addresses>) {
@@ -297,14 +305,14 @@ impl Following {
         best.map(|(address, _, seen)| (address.clone(), seen.clone()))
     }
 
-    /// No address has it: it leaves, at once if every address has told what is behind it.
+    /// No address has it: it leaves, soon if every address has told what is behind it.
     fn let_go(&mut self, cluster: &Arc<str>) {
         if !self.said.contains_key(cluster) {
             return;
         }
         let now = Instant::now();
-        let until = *self.leaving.entry(Arc::clone(cluster)).or_insert(now + MOVE);
-        if self.all_is_known() || until <= now {
+        let since = *self.leaving.entry(Arc::clone(cluster)).or_insert(now);
+        if since + self.stay() <= now {
             self.forget(cluster);
             // Another one may have waited for its name.
             if self.kcp.by_path {

@@ -1,4 +1,6 @@
 //! Workspaces of kcp as clusters.
+#[cfg(all(test, feature = "sim"))]
+mod conformance;
 mod endpoint;
 mod following;
 mod listing;
