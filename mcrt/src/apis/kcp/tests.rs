@@ -99,8 +99,13 @@ fn the_definitions_are_of_cluster_scope_and_serve_what_is_read() {
             crd.metadata.name,
             Some(format!("{}.{}", crd.spec.names.plural, crd.spec.group))
         );
-        let server = mcrt_sim::Server::new("kcp");
-        server.create(serde_json::to_value(&crd).unwrap()).unwrap();
-        assert!(server.kinds().iter().any(|kind| kind.kind == crd.spec.names.kind));
+        let simulated = mcrt_sim::Server::new("kcp");
+        simulated.create(serde_json::to_value(&crd).unwrap()).unwrap();
+        assert!(
+            simulated
+                .kinds()
+                .iter()
+                .any(|kind| kind.kind == crd.spec.names.kind)
+        );
     }
 }

@@ -151,14 +151,14 @@ impl Following {
                     Some(why) => self.tell(&object, &why),
                     None => drop(self.told.remove(&object)),
                 }
-                self.open_and_close(addresses);
+                self.open_and_close(&addresses);
             }
             Some(Addresses::NoObject) if self.read => {
                 self.tell(
                     &object,
                     "it is gone, and so are its addresses: the workspaces leave",
                 );
-                self.open_and_close(Vec::new());
+                self.open_and_close(&[]);
             }
             Some(Addresses::NoObject) => {
                 self.tell(&object, "there is none in the workspace that the host leads to: name another, or another workspace");
@@ -174,7 +174,7 @@ impl Following {
     }
 
     /// Has an endpoint for each of these addresses, and no other.
-    fn open_and_close(&mut self, addresses: Vec<String>) {
+    fn open_and_close(&mut self, addresses: &[String]) {
         let named: BTreeSet<_> = addresses
             .iter()
             .map(|address| address.trim_end_matches('/').to_owned())
@@ -385,9 +385,9 @@ fn poll_any(
     let (mut first, mut rest) = (Vec::new(), Vec::new());
     for (index, entry) in endpoints.iter_mut().enumerate() {
         if index < *turn {
-            rest.push(entry)
+            rest.push(entry);
         } else {
-            first.push(entry)
+            first.push(entry);
         }
     }
     for (address, endpoint) in first.into_iter().chain(rest) {

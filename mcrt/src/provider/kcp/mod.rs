@@ -1,6 +1,4 @@
 //! Workspaces of kcp as clusters.
-#[cfg(all(test, feature = "sim"))]
-mod conformance;
 mod endpoint;
 mod following;
 mod listing;

@@ -3,7 +3,7 @@ use super::{
     Of,
     listing::{News, listing},
 };
-use crate::apis::kcp::{APIExportEndpointSlice, WorkspaceType, condition};
+use crate::apis::kcp::{APIExportEndpointSlice, VirtualWorkspace, WorkspaceType, condition};
 use futures::{StreamExt, stream::BoxStream};
 use kube::{Client, runtime::watcher};
 
@@ -93,7 +93,7 @@ fn of_slice(slice: APIExportEndpointSlice) -> Addresses {
 fn of_type(kind: WorkspaceType) -> Addresses {
     let status = kind.status.unwrap_or_default();
     let all = status.virtual_workspaces.into_iter();
-    let initializing = all.filter(|one| one.is_initializing());
+    let initializing = all.filter(VirtualWorkspace::is_initializing);
     let broken = (!kind.spec.initializer)
         .then(|| "spec.initializer is not set: nobody waits for it when a workspace is made".to_owned());
     Addresses::These(initializing.map(|one| one.url).collect(), broken)

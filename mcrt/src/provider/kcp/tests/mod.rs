@@ -1,4 +1,7 @@
 //! What becomes of workspaces that bind, move, vanish and fail, on simulated shards.
+#[cfg(feature = "sim")]
+mod conformance;
+
 use super::Kcp;
 use crate::{
     cache::CacheSettings,
@@ -119,7 +122,7 @@ async fn a_binding_that_is_not_ready_is_no_cluster() {
     let mut reader = read(&rig.kcp, bound);
     assert_eq!(reader.until("synced").await, ["synced"]);
     change(&rig.one, |binding| {
-        binding["metadata"]["labels"] = json!({"stage": "test"})
+        binding["metadata"]["labels"] = json!({"stage": "test"});
     });
     assert_eq!(reader.next().await, come(&rig.one));
     change(&rig.one, |binding| binding["metadata"]["labels"] = json!(null));
@@ -385,7 +388,9 @@ async fn kcp_that_serves_only_the_older_bindings_is_read_too() {
     let mut reader = read(&rig.kcp, Kcp::slice("fleet"));
     let said = reader.next().await;
     assert!(said.contains("not served"), "{said}");
-    older.into_iter().for_each(|kind| view.serve(kind));
+    for kind in older {
+        view.serve(kind);
+    }
     assert_eq!(reader.until("synced").await.len(), 3);
     rig.export.unbind(&rig.one);
     assert_eq!(reader.next().await, gone(&rig.one));
@@ -416,7 +421,7 @@ async fn who_may_read_the_slice_but_not_the_content_is_told_which_right_is_missi
 async fn the_rights_of_the_yaml_are_enough() {
     let rig = rig();
     rig.kcp.add_token("controller", User::new("controller"));
-    let yaml = include_str!("rbac.yaml").split("\n---\n");
+    let yaml = include_str!("../rbac.yaml").split("\n---\n");
     for object in yaml {
         let object: Value = serde_saphyr::from_str(object).unwrap();
         rig.export.home().server().create(object).unwrap();

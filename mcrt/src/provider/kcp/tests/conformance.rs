@@ -1,5 +1,5 @@
 //! The kit on workspaces, whose objects are in them and nowhere else.
-use super::Kcp;
+use super::super::Kcp;
 use crate::{
     Provider,
     connect::{Access, Policy},
@@ -106,7 +106,7 @@ impl Adapter for Workspaces {
 
     async fn leave(&self, key: &str) {
         self.change(key, |binding| {
-            binding["metadata"]["finalizers"] = json!(["example.com/hold"])
+            binding["metadata"]["finalizers"] = json!(["example.com/hold"]);
         });
         self.remove(key).await;
     }
