@@ -104,14 +104,24 @@ impl<A: Adapter> Stage<A> {
     }
 
     pub(super) async fn create_of(&self, key: &str, at: usize, object: &str, team: &str) {
+        let created = self.try_create(key, at, object, team).await;
+        done("create an object in a member", created);
+    }
+
+    async fn try_create(&self, key: &str, at: usize, object: &str, team: &str) -> kube::Result<ConfigMap> {
         let config: ConfigMap = made(json!({
             "metadata": {"name": self.object(object), "labels": {LABEL: self.site.id(), TEAM: team}},
         }));
-        let created = self
-            .configs(key, at)
-            .create(&PostParams::default(), &config)
-            .await;
-        done("create an object in a member", created);
+        let configs = self.configs(key, at);
+        configs.create(&PostParams::default(), &config).await
+    }
+
+    /// Creates an object where a cluster was, unless that went with its description.
+    pub(super) async fn create_if_there(&self, key: &str, at: usize, object: &str) {
+        match self.try_create(key, at, object, object).await {
+            Err(kube::Error::Api(status)) if status.code == 404 => {}
+            created => drop(done("create an object in a member", created)),
+        }
     }
 
     /// Takes away what the controller filled in, as somebody else.
