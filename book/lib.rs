@@ -18,6 +18,7 @@ pages! {
     providers: "src/providers.md"
     provider_kind: "src/provider-kind.md"
     provider_kubeconfig: "src/provider-kubeconfig.md"
+    provider_namespace: "src/provider-namespace.md"
     provider_cluster_profile: "src/provider-cluster-profile.md"
     inventories: "src/inventories.md"
     credentials: "src/credentials.md"

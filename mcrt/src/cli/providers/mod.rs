@@ -16,6 +16,8 @@ mod file;
 mod kind;
 #[cfg(feature = "kubeconfig")]
 mod kubeconfig;
+#[cfg(feature = "namespace")]
+mod namespace;
 
 macro_rules! registry {
     ($($feature:literal => $module:ident::$args:ident,)*) => {
@@ -53,6 +55,7 @@ registry! {
     "kind" => kind::KindArgs,
     "kubeconfig" => kubeconfig::KubeconfigArgs,
     "cluster-profile" => cluster_profile::ClusterProfileArgs,
+    "namespace" => namespace::NamespaceArgs,
 }
 
 /// How clusters are called, as flags say it.
