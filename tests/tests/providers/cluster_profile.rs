@@ -25,7 +25,7 @@ printf '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential",
   "$(cat "$TOKENS/$name")"
 "#;
 
-pub(crate) struct Profiles {
+struct Profiles {
     objects: Objects,
     host: Access,
     namespace: String,
@@ -186,4 +186,14 @@ impl Adapter for Profiles {
     fn odd_keys(&self) -> Vec<String> {
         ["a.b-c.example.com".to_owned(), "x".repeat(200)].into()
     }
+}
+
+#[test]
+fn on_the_simulated_fleet() {
+    crate::sites::served::<Profiles>();
+}
+
+#[test]
+fn on_real_api_servers() {
+    crate::sites::real::<Profiles>();
 }
