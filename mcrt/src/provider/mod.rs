@@ -6,6 +6,8 @@ use crate::{
 use futures::stream::BoxStream;
 use std::sync::Arc;
 
+#[cfg(feature = "cluster-api")]
+mod cluster_api;
 mod clusters;
 mod context;
 #[cfg(feature = "file")]
@@ -30,6 +32,8 @@ pub(crate) use restart::{Event, restarting};
 
 /// The providers of this crate.
 pub mod providers {
+    #[cfg(feature = "cluster-api")]
+    pub use super::cluster_api::ClusterApi;
     #[cfg(feature = "file")]
     pub use super::file::File;
     #[cfg(feature = "kubeconfig")]

@@ -8,6 +8,8 @@ use super::LaunchArgs;
 use crate::{StartError, provider::Provider};
 use std::sync::Arc;
 
+#[cfg(feature = "cluster-api")]
+mod cluster_api;
 #[cfg(feature = "file")]
 mod file;
 #[cfg(feature = "kubeconfig")]
@@ -47,6 +49,7 @@ macro_rules! registry {
 registry! {
     "file" => file::FileArgs,
     "kubeconfig" => kubeconfig::KubeconfigArgs,
+    "cluster-api" => cluster_api::ClusterApiArgs,
 }
 
 /// How clusters are called, as flags say it.
