@@ -20,6 +20,8 @@ pages! {
     provider_cluster_api: "src/provider-cluster-api.md"
     provider_vcluster: "src/provider-vcluster.md"
     write_a_provider: "src/write-a-provider.md"
+    provider_cluster_profile: "src/provider-cluster-profile.md"
+    inventories: "src/inventories.md"
     credentials: "src/credentials.md"
     trusting_kubeconfigs: "src/trusting-kubeconfigs.md"
     when_a_cluster_is_down: "src/when-a-cluster-is-down.md"

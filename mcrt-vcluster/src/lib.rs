@@ -16,6 +16,8 @@
 //! ```
 mod address;
 mod read;
+#[cfg(test)]
+mod tests;
 
 pub use address::Address;
 

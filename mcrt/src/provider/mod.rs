@@ -8,6 +8,8 @@ use std::sync::Arc;
 
 #[cfg(feature = "cluster-api")]
 mod cluster_api;
+#[cfg(feature = "cluster-profile")]
+pub mod cluster_profile;
 mod clusters;
 mod context;
 #[cfg(feature = "file")]
@@ -19,7 +21,7 @@ mod merge;
 mod none;
 mod prefix;
 mod restart;
-#[cfg(any(feature = "kubeconfig", feature = "cluster-api"))]
+#[cfg(any(feature = "kubeconfig", feature = "cluster-api", feature = "cluster-profile"))]
 mod secret;
 #[cfg(feature = "sim")]
 mod sim;
@@ -34,6 +36,8 @@ pub(crate) use restart::{Event, restarting};
 pub mod providers {
     #[cfg(feature = "cluster-api")]
     pub use super::cluster_api::ClusterApi;
+    #[cfg(feature = "cluster-profile")]
+    pub use super::cluster_profile::ClusterProfiles;
     #[cfg(feature = "file")]
     pub use super::file::File;
     #[cfg(feature = "kubeconfig")]

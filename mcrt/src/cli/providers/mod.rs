@@ -10,6 +10,8 @@ use std::sync::Arc;
 
 #[cfg(feature = "cluster-api")]
 mod cluster_api;
+#[cfg(feature = "cluster-profile")]
+mod cluster_profile;
 #[cfg(feature = "file")]
 mod file;
 #[cfg(feature = "kubeconfig")]
@@ -50,6 +52,7 @@ registry! {
     "file" => file::FileArgs,
     "kubeconfig" => kubeconfig::KubeconfigArgs,
     "cluster-api" => cluster_api::ClusterApiArgs,
+    "cluster-profile" => cluster_profile::ClusterProfileArgs,
 }
 
 /// How clusters are called, as flags say it.

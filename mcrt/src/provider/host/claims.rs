@@ -25,6 +25,7 @@ struct Said {
 enum Claim {
     Good(Box<ClusterSpec>),
     Bad(String),
+    Left(String),
 }
 
 /// In the order of their claims: the first owns the name.
@@ -40,6 +41,7 @@ impl Claims {
             match one {
                 Described::Cluster(spec) => said.add(spec.name.clone(), Claim::Good(Box::new(spec))),
                 Described::Unusable { name, reason } => said.add(name, Claim::Bad(reason)),
+                Described::Left { name, reason } => said.add(name, Claim::Left(reason)),
                 Described::Nameless(reason) => drop(said.nameless.insert(reason)),
             }
         }
@@ -110,15 +112,19 @@ impl Claims {
     }
 
     /// What the owner of a name says of it.
-    fn owned(&self, name: &ClusterName) -> Option<Change> {
-        let owner = self.names.get(name)?.0.first()?;
-        Some(match self.objects.get(owner)?.clusters.get(name)? {
-            Claim::Good(spec) => Change::Upsert((**spec).clone()),
-            Claim::Bad(reason) => Change::Rejected {
-                name: name.clone(),
-                reason: reason.clone(),
-            },
-        })
+    fn owned(&self, name: &ClusterName) -> Vec<Change> {
+        let owner = self.names.get(name).and_then(|claimants| claimants.0.first());
+        let claim = owner.and_then(|owner| self.objects.get(owner)?.clusters.get(name));
+        let rejected = |reason: &String| Change::Rejected {
+            name: name.clone(),
+            reason: reason.clone(),
+        };
+        match claim {
+            None => Vec::new(),
+            Some(Claim::Good(spec)) => vec![Change::Upsert((**spec).clone())],
+            Some(Claim::Bad(reason)) => vec![rejected(reason)],
+            Some(Claim::Left(reason)) => vec![Change::Remove(name.clone()), rejected(reason)],
+        }
     }
 
     /// That several objects claim a name, after what its owner says of it.
@@ -175,7 +181,7 @@ impl Claim {
     fn says_the_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Good(one), Self::Good(other)) => one.says_the_same(other),
-            (Self::Bad(one), Self::Bad(other)) => one == other,
+            (Self::Bad(one), Self::Bad(other)) | (Self::Left(one), Self::Left(other)) => one == other,
             _ => false,
         }
     }

@@ -105,6 +105,13 @@ pub enum Described {
         /// What is wrong, where, and what to do, without any secret value.
         reason: String,
     },
+    /// There is this cluster, but it is not to be used any more: it leaves.
+    Left {
+        /// Which one.
+        name: ClusterName,
+        /// Why, without any secret value.
+        reason: String,
+    },
     /// There is something that gives no cluster a name: what is wrong, where, and what to do, without any secret value.
     /// It may be about any cluster that the object described before: those that it does not describe now stay.
     Nameless(String),

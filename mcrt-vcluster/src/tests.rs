@@ -1,4 +1,5 @@
 //! vclusters of a simulated host, as several releases write them.
+use crate::{Address, Vcluster};
 use futures::{StreamExt, stream::BoxStream};
 use mcrt::{
     CacheSettings, Provider,
@@ -6,7 +7,6 @@ use mcrt::{
     provider::{Change, ClusterSpec, ProviderContext, host::Names},
 };
 use mcrt_sim::{Fleet, Server};
-use mcrt_vcluster::{Address, Vcluster};
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -98,9 +98,11 @@ impl Reader {
         loop {
             match self.next().await {
                 Change::Upsert(spec) => {
-                    drop(start.servers.insert(spec.name.to_string(), spec.access.server()))
+                    start.servers.insert(spec.name.to_string(), spec.access.server());
                 }
-                Change::Rejected { name, reason } => drop(start.rejected.insert(name.to_string(), reason)),
+                Change::Rejected { name, reason } => {
+                    start.rejected.insert(name.to_string(), reason);
+                }
                 Change::Synced => return start,
                 other => panic!("{other:?}"),
             }
