@@ -208,9 +208,10 @@ fn typed(object: &DynamicObject) -> Result<Cluster, &'static str> {
 }
 
 fn described(name: ClusterName, cluster: &Cluster, connection: Connection) -> Described {
-    let mut properties = Properties::default();
-    properties.labels = cluster.metadata.labels.clone().unwrap_or_default();
-    properties.named = named(cluster);
+    let properties = Properties {
+        labels: cluster.metadata.labels.clone().unwrap_or_default(),
+        named: named(cluster),
+    };
     let uid = cluster.metadata.uid.clone().unwrap_or_default();
     Described::Cluster(ClusterSpec::new(name, uid, connection).with_properties(properties))
 }

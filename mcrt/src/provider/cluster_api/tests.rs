@@ -64,7 +64,8 @@ impl Host {
     }
 
     fn cluster(&self, namespace: &str, name: &str, status: Value) -> Value {
-        self.put(cluster("v1beta2", namespace, name, status))
+        let object = cluster("v1beta2", namespace, name, status);
+        self.put(object)
     }
 
     fn delete(&self, kind: &str, namespace: &str, name: &str) {
@@ -95,12 +96,13 @@ impl Host {
 }
 
 fn cluster(version: &str, namespace: &str, name: &str, status: Value) -> Value {
-    json!({
+    let mut object = json!({
         "apiVersion": format!("cluster.x-k8s.io/{version}"), "kind": "Cluster",
         "metadata": {"namespace": namespace, "name": name, "labels": {"stage": "prod"}},
         "spec": {},
-        "status": status,
-    })
+    });
+    object["status"] = status;
+    object
 }
 
 fn initialized() -> Value {
@@ -337,7 +339,6 @@ async fn an_upgrade_that_drops_the_version_goes_on_in_the_other_and_takes_no_clu
 #[tokio::test(start_paused = true)]
 async fn secrets_of_the_same_pattern_are_told_apart() {
     let host = Host::new();
-    let uid = |made: &Value| made["metadata"]["uid"].as_str().unwrap().to_owned();
     // A cluster called like another's Secret, and one called like the Secret for the users of another.
     for name in ["a", "a-kubeconfig", "a-user"] {
         host.cluster("x", name, initialized());
@@ -351,73 +352,51 @@ async fn secrets_of_the_same_pattern_are_told_apart() {
         &kubeconfig("https://users.test", "t"),
     ));
     host.put(secret("x", "a-ca", "a", "no kubeconfig"));
-    // Owners of every kind, some of which exist: whose Secret, its owner, whether it counts.
-    let own = host.cluster("x", "own", initialized());
+    let mut reader = host.read(ClusterApi::new());
+    reader.until("synced").await;
+    assert_eq!(reader.clusters["x/a"], "https://a.test/");
+    assert_eq!(reader.clusters["x/a-kubeconfig"], "https://b.test/");
+    let reason = &reader.rejected["x/a-user"];
+    assert!(reason.contains("is that of the cluster `a`"), "{reason}");
+    host.put(good("x", "a-user", "https://c.test"));
+    assert_eq!(reader.next().await, "+x/a-user");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_secret_of_somebody_else_is_not_taken_for_the_clusters() {
+    let host = Host::new();
+    let uid = |made: &Value| made["metadata"]["uid"].as_str().unwrap().to_owned();
+    let own = uid(&host.cluster("x", "own", initialized()));
     let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"namespace": "x", "name": "it"}});
-    let map = host.put(map);
+    let map = uid(&host.put(map));
+    // Whose Secret, its owner, whether it counts. Owners of known kinds exist, or they would be collected.
     let owners = [
-        (
-            "own",
-            "cluster.x-k8s.io/v1beta2",
-            "Cluster",
-            "own",
-            uid(&own),
-            true,
-        ),
-        (
-            "former",
-            "cluster.x-k8s.io/v1beta2",
-            "Cluster",
-            "own",
-            uid(&own),
-            false,
-        ),
+        ("own", "cluster.x-k8s.io/v1beta2 Cluster own", &*own, true),
+        ("former", "cluster.x-k8s.io/v1beta2 Cluster own", &own, false),
         (
             "kcp",
-            "controlplane.cluster.x-k8s.io/v1beta2",
-            "KubeadmControlPlane",
-            "it",
-            "u".into(),
+            "controlplane.cluster.x-k8s.io/v1beta2 KubeadmControlPlane it",
+            "u",
             true,
         ),
         (
             "infra",
-            "infrastructure.cluster.x-k8s.io/v1beta2",
-            "AWSManagedCluster",
-            "it",
-            "u".into(),
+            "infrastructure.cluster.x-k8s.io/v1beta2 AWSManagedCluster it",
+            "u",
             true,
         ),
-        (
-            "fake",
-            "evilcluster.x-k8s.io/v1",
-            "Cluster",
-            "it",
-            "u".into(),
-            false,
-        ),
-        (
-            "rancher",
-            "provisioning.cattle.io/v1",
-            "Cluster",
-            "it",
-            "u".into(),
-            false,
-        ),
-        ("core", "v1", "ConfigMap", "it", uid(&map), false),
-        (
-            "other",
-            "kamaji.example.com/v1",
-            "ControlPlane",
-            "it",
-            "u".into(),
-            true,
-        ),
+        ("fake", "evilcluster.x-k8s.io/v1 Cluster it", "u", false),
+        ("rancher", "provisioning.cattle.io/v1 Cluster it", "u", false),
+        ("core", "v1 ConfigMap it", &map, false),
+        ("other", "kamaji.example.com/v1 ControlPlane it", "u", true),
     ];
-    for (name, version, kind, owner, uid, _) in &owners {
+    for (name, owner, uid, _) in owners {
+        let [version, kind, owner] = owner.split(' ').collect::<Vec<_>>()[..] else {
+            panic!("{owner}")
+        };
         let mut object = cluster("v1beta2", "x", name, initialized());
-        let group = version.split('/').next().unwrap();
-        if *name == "other" {
+        let (group, _) = version.split_once('/').unwrap_or_default();
+        if name == "other" {
             object["spec"]["controlPlaneRef"] = json!({"apiGroup": group, "kind": kind, "name": "it"});
         }
         host.put(object);
@@ -431,24 +410,13 @@ async fn secrets_of_the_same_pattern_are_told_apart() {
     }
     let mut reader = host.read(ClusterApi::new());
     reader.until("synced").await;
-    assert_eq!(reader.clusters["x/a"], "https://a.test/");
-    assert_eq!(reader.clusters["x/a-kubeconfig"], "https://b.test/");
-    let reason = &reader.rejected["x/a-user"];
-    assert!(reason.contains("is that of the cluster `a`"), "{reason}");
-    for (name, _, kind, _, _, counts) in &owners {
+    for (name, owner, _, counts) in owners {
         let name = format!("x/{name}");
-        assert_eq!(
-            reader.clusters.contains_key(&name),
-            *counts,
-            "{name}: {:?}",
-            reader.rejected.get(&name)
-        );
-        if let Some(reason) = reader.rejected.get(&name) {
-            assert!(reason.contains(kind), "{reason}");
-        }
+        let reason = reader.rejected.get(&name).map_or("", String::as_str);
+        assert_eq!(reader.clusters.contains_key(&name), counts, "{name}: {reason}");
+        let kind = owner.split(' ').nth(1).unwrap();
+        assert!(counts || reason.contains(kind), "{name}: {reason}");
     }
-    host.put(good("x", "a-user", "https://c.test"));
-    assert_eq!(reader.next().await, "+x/a-user");
     let mut reader = host.read(ClusterApi::new().allow_owner("provisioning.cattle.io"));
     reader.until("synced").await;
     assert!(reader.clusters.contains_key("x/rancher"));
