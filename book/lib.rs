@@ -16,6 +16,7 @@ pages! {
     reference: "src/reference.md"
     builder: "src/builder.md"
     providers: "src/providers.md"
+    provider_kind: "src/provider-kind.md"
     provider_kubeconfig: "src/provider-kubeconfig.md"
     provider_cluster_api: "src/provider-cluster-api.md"
     provider_vcluster: "src/provider-vcluster.md"

@@ -6,6 +6,8 @@ mod host;
 mod logging;
 pub mod providers;
 mod signals;
+#[cfg(feature = "kind")]
+mod span;
 
 pub use args::{LaunchArgs, LogFormat};
 

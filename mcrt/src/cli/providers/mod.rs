@@ -14,6 +14,8 @@ mod cluster_api;
 mod cluster_profile;
 #[cfg(feature = "file")]
 mod file;
+#[cfg(feature = "kind")]
+mod kind;
 #[cfg(feature = "kubeconfig")]
 mod kubeconfig;
 
@@ -50,6 +52,7 @@ macro_rules! registry {
 // A line for each provider, in the order in which `--help` shows their flags.
 registry! {
     "file" => file::FileArgs,
+    "kind" => kind::KindArgs,
     "kubeconfig" => kubeconfig::KubeconfigArgs,
     "cluster-api" => cluster_api::ClusterApiArgs,
     "cluster-profile" => cluster_profile::ClusterProfileArgs,
