@@ -21,6 +21,7 @@ pages! {
     provider_cluster_api: "src/provider-cluster-api.md"
     provider_vcluster: "src/provider-vcluster.md"
     write_a_provider: "src/write-a-provider.md"
+    provider_namespace: "src/provider-namespace.md"
     provider_cluster_profile: "src/provider-cluster-profile.md"
     inventories: "src/inventories.md"
     credentials: "src/credentials.md"
