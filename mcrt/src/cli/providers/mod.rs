@@ -14,6 +14,8 @@ mod cluster_api;
 mod cluster_profile;
 #[cfg(feature = "file")]
 mod file;
+#[cfg(feature = "kcp")]
+mod kcp;
 #[cfg(feature = "kind")]
 mod kind;
 #[cfg(feature = "kubeconfig")]
@@ -55,6 +57,7 @@ macro_rules! registry {
 registry! {
     "file" => file::FileArgs,
     "kind" => kind::KindArgs,
+    "kcp" => kcp::KcpArgs,
     "kubeconfig" => kubeconfig::KubeconfigArgs,
     "cluster-api" => cluster_api::ClusterApiArgs,
     "cluster-profile" => cluster_profile::ClusterProfileArgs,
