@@ -202,12 +202,22 @@ impl Connection {
     /// let policy = Policy::strict();
     /// let connection = Connection::from_bytes(from_a_secret, None, &policy.clone().allow_local_servers())?
     ///     .with_server("https://db.team-a:443", &policy)?;
-    /// assert_eq!(connection.server(), "https://db.team-a/");
+    /// assert_eq!(connection.server(), "https://db.team-a:443/");
     /// # Ok::<(), mcrt::connect::Rejected>(())
     /// ```
     pub fn with_server(mut self, server: &str, policy: &Policy) -> Result<Self, Rejected> {
         vetting::elsewhere::server(&mut self, server, policy)?;
         Ok(self)
+    }
+
+    /// As [`with_server`](Self::with_server), for another server than the one that the connection was made for: a name
+    /// that its certificate had to be for is not the other's.
+    pub(super) fn at(&self, server: &str, policy: &Policy) -> Result<Self, Rejected> {
+        let moved = self.clone().with_server(server, policy)?;
+        if moved.server.authority() == self.server.authority() {
+            return Ok(moved);
+        }
+        moved.with_tls_server_name("")
     }
 
     /// The same, expecting the server's certificate to be for this name rather than for that in the address; an empty

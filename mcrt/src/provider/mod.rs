@@ -7,6 +7,8 @@ use futures::stream::BoxStream;
 use std::sync::Arc;
 
 mod claims;
+#[cfg(feature = "cluster-api")]
+mod cluster_api;
 #[cfg(feature = "cluster-profile")]
 pub mod cluster_profile;
 mod clusters;
@@ -17,6 +19,8 @@ mod extension;
 mod file;
 mod filter;
 pub mod host;
+#[cfg(feature = "kcp")]
+mod kcp;
 #[cfg(feature = "kind")]
 mod kind;
 #[cfg(feature = "kubeconfig")]
@@ -42,10 +46,14 @@ pub(crate) use restart::{Event, restarting};
 
 /// The providers of this crate.
 pub mod providers {
+    #[cfg(feature = "cluster-api")]
+    pub use super::cluster_api::ClusterApi;
     #[cfg(feature = "cluster-profile")]
     pub use super::cluster_profile::ClusterProfiles;
     #[cfg(feature = "file")]
     pub use super::file::File;
+    #[cfg(feature = "kcp")]
+    pub use super::kcp::Kcp;
     #[cfg(feature = "kind")]
     pub use super::kind::Kind;
     #[cfg(feature = "kubeconfig")]

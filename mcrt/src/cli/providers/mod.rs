@@ -8,10 +8,14 @@ use super::LaunchArgs;
 use crate::{StartError, provider::Provider};
 use std::sync::Arc;
 
+#[cfg(feature = "cluster-api")]
+mod cluster_api;
 #[cfg(feature = "cluster-profile")]
 mod cluster_profile;
 #[cfg(feature = "file")]
 mod file;
+#[cfg(feature = "kcp")]
+mod kcp;
 #[cfg(feature = "kind")]
 mod kind;
 #[cfg(feature = "kubeconfig")]
@@ -53,7 +57,9 @@ macro_rules! registry {
 registry! {
     "file" => file::FileArgs,
     "kind" => kind::KindArgs,
+    "kcp" => kcp::KcpArgs,
     "kubeconfig" => kubeconfig::KubeconfigArgs,
+    "cluster-api" => cluster_api::ClusterApiArgs,
     "cluster-profile" => cluster_profile::ClusterProfileArgs,
     "namespace" => namespace::NamespaceArgs,
 }
