@@ -2,5 +2,7 @@
 //! fleet, and on real API servers that all of them share.
 #![expect(clippy::unwrap_used, reason = "adapters fail as tests do")]
 
+mod cluster_profile;
+mod described;
 mod file;
 mod sites;
