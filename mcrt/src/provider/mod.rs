@@ -9,6 +9,8 @@ use std::sync::Arc;
 #[cfg(feature = "cluster-profile")]
 pub mod cluster_profile;
 mod clusters;
+#[cfg(feature = "command")]
+mod command;
 mod context;
 #[cfg(feature = "file")]
 mod file;
@@ -21,6 +23,8 @@ mod merge;
 mod none;
 mod prefix;
 mod restart;
+#[cfg(any(feature = "kind", feature = "command"))]
+mod said;
 #[cfg(any(feature = "kubeconfig", feature = "cluster-api", feature = "cluster-profile"))]
 mod secret;
 #[cfg(feature = "sim")]
@@ -36,6 +40,8 @@ pub(crate) use restart::{Event, restarting};
 pub mod providers {
     #[cfg(feature = "cluster-profile")]
     pub use super::cluster_profile::ClusterProfiles;
+    #[cfg(feature = "command")]
+    pub use super::command::Command;
     #[cfg(feature = "file")]
     pub use super::file::File;
     #[cfg(feature = "kind")]

@@ -10,6 +10,8 @@ use std::sync::Arc;
 
 #[cfg(feature = "cluster-profile")]
 mod cluster_profile;
+#[cfg(feature = "command")]
+mod command;
 #[cfg(feature = "file")]
 mod file;
 #[cfg(feature = "kind")]
@@ -50,6 +52,7 @@ macro_rules! registry {
 // A line for each provider, in the order in which `--help` shows their flags.
 registry! {
     "file" => file::FileArgs,
+    "command" => command::CommandArgs,
     "kind" => kind::KindArgs,
     "kubeconfig" => kubeconfig::KubeconfigArgs,
     "cluster-profile" => cluster_profile::ClusterProfileArgs,
