@@ -65,7 +65,7 @@ pub use controller::{
 pub use error::{Error, ErrorClass, Result};
 pub use fleet::{Cluster, Fleet, FleetEvent, FleetSettings};
 pub use manager::{Manager, ManagerBuilder, ManagerHandle};
-pub use provider::{Provider, providers};
+pub use provider::{Provider, ProviderExt, providers};
 pub use queue::Backoff;
 pub use start::StartError;
 
@@ -76,7 +76,9 @@ pub use mcrt_macros::{error_policy, gone, index, map, multicluster_controller, r
 
 /// What a file with a controller usually names.
 pub mod prelude {
-    pub use crate::{Action, Context, MapContext, Request, multicluster_controller, reconciler};
+    pub use crate::{
+        Action, Context, MapContext, ProviderExt as _, Request, multicluster_controller, reconciler,
+    };
 }
 
 pub use k8s_openapi;

@@ -6,14 +6,18 @@ use crate::{
 use futures::stream::BoxStream;
 use std::sync::Arc;
 
+mod claims;
 #[cfg(feature = "cluster-profile")]
 pub mod cluster_profile;
 mod clusters;
 #[cfg(feature = "command")]
 mod command;
 mod context;
+mod dedupe;
+mod extension;
 #[cfg(feature = "file")]
 mod file;
+mod filter;
 pub mod host;
 #[cfg(feature = "kind")]
 mod kind;
@@ -21,7 +25,7 @@ mod kind;
 mod kubeconfig;
 mod merge;
 mod none;
-mod prefix;
+mod rename;
 mod restart;
 #[cfg(any(feature = "kind", feature = "command"))]
 mod said;
@@ -30,10 +34,12 @@ mod secret;
 #[cfg(feature = "sim")]
 mod sim;
 mod single;
+mod stepwise;
 #[cfg(test)]
 mod tests;
 
 pub use context::ProviderContext;
+pub use extension::ProviderExt;
 pub(crate) use restart::{Event, restarting};
 
 /// The providers of this crate.
@@ -52,9 +58,11 @@ pub mod providers {
     pub use super::sim::Sim;
     pub use super::{
         clusters::{Clusters, NameTaken},
-        merge::Merge,
+        dedupe::Dedupe,
+        filter::Filter,
+        merge::{Merge, SourceTaken},
         none::None,
-        prefix::Prefix,
+        rename::{Prefix, Rename},
         single::Single,
     };
 }
@@ -62,7 +70,7 @@ pub mod providers {
 /// Says which clusters exist and how to reach each.
 ///
 /// A provider neither dials nor probes: the fleet does, in a task per cluster. So a provider is a stream and little
-/// more, and providers compose like streams ([`Merge`](providers::Merge), [`Prefix`](providers::Prefix)).
+/// more, and providers compose like streams ([`ProviderExt`], [`Merge`](providers::Merge)).
 ///
 /// # Guarantees
 /// - A stream begins with the whole current set, an [`Upsert`](Change::Upsert) each, then [`Synced`](Change::Synced),
