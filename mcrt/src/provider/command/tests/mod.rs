@@ -1,5 +1,5 @@
 //! Programs that print clusters, well and badly.
-#[cfg(feature = "sim")]
+#[cfg(feature = "sim-tls")]
 mod conformance;
 mod format;
 mod lifecycle;

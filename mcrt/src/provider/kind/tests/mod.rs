@@ -1,5 +1,5 @@
 //! The provider against command lines that print what those of kind, docker, podman and nerdctl print.
-#[cfg(feature = "sim")]
+#[cfg(feature = "sim-tls")]
 mod conformance;
 mod failures;
 mod following;
