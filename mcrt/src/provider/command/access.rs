@@ -12,7 +12,7 @@ pub(super) const NAMESPACE: &str = "namespace";
 pub(super) fn kubeconfig(name: &ClusterName, access: Map<String, Value>) -> Result<String, String> {
     let (mut cluster, mut user) = (Map::new(), Map::new());
     let mut context = Map::new();
-    for (field, value) in access.into_iter().filter(|(_, value)| !value.is_null()) {
+    for (field, value) in access {
         let part = match field.as_str() {
             NAMESPACE => &mut context,
             field if CLUSTER.contains(&field) => &mut cluster,
@@ -25,7 +25,10 @@ pub(super) fn kubeconfig(name: &ClusterName, access: Map<String, Value>) -> Resu
                 ));
             }
         };
-        part.insert(field, value);
+        // As good as absent, but for its name, which may be a typo.
+        if !value.is_null() {
+            part.insert(field, value);
+        }
     }
     let name = name.as_str();
     for part in ["cluster", "user"] {

@@ -80,22 +80,31 @@ impl Line {
                 return Self::Nameless(format!("is not JSON: it goes wrong at column {}", error.column()));
             }
         };
-        fields.retain(|_, value| !value.is_null());
-        if fields.contains_key("synced") {
+        if fields.get("synced").is_some_and(|synced| !synced.is_null()) {
             return Self::synced(&fields);
         }
-        if fields.contains_key("remove") {
+        if fields.get("remove").is_some_and(|remove| !remove.is_null()) {
             return Self::remove(&fields);
         }
+        let is_known = fields
+            .keys()
+            .all(|field| FIELDS.iter().any(|(known, _)| known == field));
+        fields.retain(|_, value| !value.is_null());
         let name = match fields.get("name") {
             Some(Value::String(name)) => ClusterName::new(name),
             Some(_) => return Self::Nameless("its `name` must be a text".to_owned()),
             None => return Self::Nameless("has no `name`".to_owned()),
         };
         match name {
-            Ok(name) => {
+            Ok(name) if is_known => {
                 let described = describe(&name, fields);
                 Self::Cluster(name, described)
+            }
+            Ok(name) => {
+                let known: Vec<_> = FIELDS.iter().map(|(known, _)| *known).collect();
+                let known = known.join(", ");
+                let reason = format!("its line has a field that is not known; known are {known}");
+                Self::Cluster(name, Err(reason))
             }
             Err(error) => Self::Nameless(error.to_string()),
         }
@@ -119,17 +128,12 @@ impl Line {
 }
 
 fn describe(name: &ClusterName, mut fields: Map<String, Value>) -> Result<Described, String> {
-    for (field, value) in &fields {
-        let Some((known, holds)) = FIELDS.iter().find(|(known, _)| known == field) else {
-            let known: Vec<_> = FIELDS.iter().map(|(known, _)| *known).collect();
-            return Err(format!(
-                "its line has a field that is not known; known are {}",
-                known.join(", ")
-            ));
-        };
-        holds
-            .check(value)
-            .map_err(|must| format!("`{known}` in its line {must}"))?;
+    for (field, holds) in FIELDS {
+        if let Some(value) = fields.get(*field) {
+            holds
+                .check(value)
+                .map_err(|must| format!("`{field}` in its line {must}"))?;
+        }
     }
     let how: Vec<_> = HOW.into_iter().filter(|how| fields.contains_key(*how)).collect();
     if how.len() != 1 {

@@ -21,7 +21,7 @@ pub(super) struct Output {
 impl Output {
     /// Reads and vets every line.
     pub(super) fn read(text: &[u8], policy: &Policy) -> Self {
-        let mut clusters: BTreeMap<ClusterName, (usize, Claim)> = BTreeMap::new();
+        let mut clusters: BTreeMap<ClusterName, Described> = BTreeMap::new();
         let mut complaints = Vec::new();
         let text = text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(text);
         for (number, line) in text.split(|byte| *byte == b'\n').enumerate() {
@@ -52,7 +52,7 @@ impl Output {
         Self {
             clusters: clusters
                 .into_iter()
-                .map(|(name, (_, claim))| (name, claim))
+                .map(|(name, described)| (name, described.claim()))
                 .collect(),
             is_whole: complaints.is_empty(),
             problems: shortened(complaints),
@@ -60,17 +60,42 @@ impl Output {
     }
 }
 
+/// What was said of a cluster first, and the line of whoever says otherwise.
+struct Described {
+    line: usize,
+    claim: Claim,
+    otherwise: Option<usize>,
+}
+
 /// Two lines for one cluster must say the same: which of them to believe would change with their order.
-fn add(clusters: &mut BTreeMap<ClusterName, (usize, Claim)>, name: ClusterName, number: usize, claim: Claim) {
+fn add(clusters: &mut BTreeMap<ClusterName, Described>, name: ClusterName, line: usize, claim: Claim) {
     match clusters.get_mut(&name) {
         None => {
-            clusters.insert(name, (number, claim));
+            let otherwise = None;
+            clusters.insert(
+                name,
+                Described {
+                    line,
+                    claim,
+                    otherwise,
+                },
+            );
         }
-        Some((_, first)) if first.says_the_same(&claim) => {}
-        Some((first, known)) => {
-            *known = Claim::Bad(format!(
-                "lines {first} and {number} describe it differently: print one line for each cluster"
-            ));
+        Some(first) if first.otherwise.is_none() && !first.claim.says_the_same(&claim) => {
+            first.otherwise = Some(line);
+        }
+        Some(_) => {}
+    }
+}
+
+impl Described {
+    fn claim(self) -> Claim {
+        match self.otherwise {
+            None => self.claim,
+            Some(other) => Claim::Bad(format!(
+                "lines {} and {other} describe it differently: print one line for each cluster",
+                self.line
+            )),
         }
     }
 }

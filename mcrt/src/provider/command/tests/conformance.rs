@@ -36,7 +36,10 @@ impl<const STREAMED: bool> Printed<STREAMED> {
     }
 
     fn log(&self, line: &Value) {
-        let mut log = OpenOptions::new().append(true).open(self.program.path("log")).unwrap();
+        let mut log = OpenOptions::new()
+            .append(true)
+            .open(self.program.path("log"))
+            .unwrap();
         log.write_all(format!("{line}\n").as_bytes()).unwrap();
     }
 
@@ -47,7 +50,10 @@ impl<const STREAMED: bool> Printed<STREAMED> {
         let blanks = " ".repeat(state.touched);
         let lines: Vec<_> = lines.map(|line| format!("{blanks}{line}")).collect();
         let noise = [state.noise.as_str()];
-        let lines: Vec<_> = noise.into_iter().chain(lines.iter().map(String::as_str)).collect();
+        let lines: Vec<_> = noise
+            .into_iter()
+            .chain(lines.iter().map(String::as_str))
+            .collect();
         self.program.prints(&lines);
     }
 
@@ -64,7 +70,11 @@ impl<const STREAMED: bool> Printed<STREAMED> {
 }
 
 impl<const STREAMED: bool> Adapter for Printed<STREAMED> {
-    const NAME: &'static str = if STREAMED { "command, streamed" } else { "command, polled" };
+    const NAME: &'static str = if STREAMED {
+        "command, streamed"
+    } else {
+        "command, polled"
+    };
 
     async fn begin(_: &Site) -> Self {
         let program = Program::of(if STREAMED { FOLLOWS } else { "cat output" });

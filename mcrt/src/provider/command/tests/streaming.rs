@@ -54,7 +54,7 @@ async fn a_program_that_ends_is_started_again_and_what_it_no_longer_names_is_gon
     let program = Program::of("cat first; [ -e stay ] && exec sleep 600; exit 7");
     program.write(
         "first",
-        &[&line("a"), &line("b"), SYNCED].map(String::from).join("\n"),
+        &[&line("a"), &line("b"), SYNCED, ""].map(String::from).join("\n"),
     );
     let mut reader = program.stream();
     reader.until("synced").await;
@@ -66,7 +66,7 @@ async fn a_program_that_ends_is_started_again_and_what_it_no_longer_names_is_gon
     program.write("stay", "");
     program.write(
         "first",
-        &[&line("b"), &line("c"), SYNCED].map(String::from).join("\n"),
+        &[&line("b"), &line("c"), SYNCED, ""].map(String::from).join("\n"),
     );
     let changes = reader.until("-a").await;
     let changes: Vec<_> = changes.iter().filter(|change| !change.starts_with('!')).collect();
@@ -76,7 +76,7 @@ async fn a_program_that_ends_is_started_again_and_what_it_no_longer_names_is_gon
 #[tokio::test]
 async fn nothing_is_gone_before_all_has_been_named_again() {
     let program = Program::of("cat first; exec sleep 600");
-    program.write("first", &[&line("a"), SYNCED].map(String::from).join("\n"));
+    program.write("first", &[&line("a"), SYNCED, ""].map(String::from).join("\n"));
     let command = Arc::new(program.command().streamed().deadline(Duration::from_millis(400)));
     let mut reader = Reader::of(&command);
     reader.until("synced").await;

@@ -116,8 +116,12 @@ impl Adapter for Kinds {
     }
 
     async fn noise(&self) {
-        self.machine.write("noise", "enabling experimental podman provider\n");
-        self.state.lock().noise.push("w1|a-worker|Up 2 hours||worker|".to_owned());
+        self.machine
+            .write("noise", "enabling experimental podman provider\n");
+        self.state
+            .lock()
+            .noise
+            .push("w1|a-worker|Up 2 hours||worker|".to_owned());
         self.list();
     }
 
