@@ -19,6 +19,7 @@ pages! {
     provider_kind: "src/provider-kind.md"
     provider_command: "src/provider-command.md"
     provider_kubeconfig: "src/provider-kubeconfig.md"
+    provider_namespace: "src/provider-namespace.md"
     provider_cluster_profile: "src/provider-cluster-profile.md"
     inventories: "src/inventories.md"
     credentials: "src/credentials.md"

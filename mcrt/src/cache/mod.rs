@@ -12,7 +12,9 @@ mod backoff;
 mod caches;
 mod delta;
 mod failure;
+mod fed;
 mod feed;
+mod hub;
 mod index;
 mod kept;
 mod limits;
@@ -39,6 +41,7 @@ mod writer;
 
 pub use caches::Caches;
 pub use delta::{Delta, DeltaSink, Origin};
+pub use hub::SharedWatch;
 pub use index::{IndexRef, Keys};
 pub use kept::Seen;
 pub use limits::ListLimits;

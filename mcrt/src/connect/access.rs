@@ -8,6 +8,7 @@ use super::{
     life::Life,
     service::{ServiceAccess, Slot},
     settings::TransportSettings,
+    shared::{Base, Member},
     transport,
 };
 use bytes::Bytes;
@@ -16,6 +17,7 @@ use kube::client::Body as KubeBody;
 use std::{
     fmt,
     hash::{DefaultHasher, Hash, Hasher},
+    sync::{Arc, Weak},
 };
 use tower::{BoxError, Service};
 
@@ -27,6 +29,8 @@ pub enum Access {
     Connection(Box<Connection>),
     /// An API server in this process, or anything that answers like one.
     Service(ServiceAccess),
+    /// A part of an API server that serves many clusters.
+    Member(Member),
 }
 
 /// The way to one cluster in one life: its client, the breaker before it, the secret material behind it.
@@ -35,13 +39,33 @@ pub struct Transport {
     client: Client,
     breaker: Breaker,
     secret: Secret,
+    /// Of a member: whose part it is, and which. It does not hold the server.
+    shared: Option<(Weak<Base>, Arc<str>)>,
 }
 
 /// What can be replaced behind the client.
 #[derive(Clone)]
-enum Secret {
+pub(super) enum Secret {
     Material(Material),
     Service(Slot),
+    /// That of the server.
+    Member(Weak<Base>),
+}
+
+impl Secret {
+    /// See [`Transport::replace_material`].
+    pub(super) fn replace(&self, access: &Access) -> Result<bool, ConnectError> {
+        match (self, access) {
+            (Self::Material(material), Access::Connection(connection)) => material.replace(connection),
+            (Self::Service(slot), Access::Service(service)) => Ok(slot.replace(service)),
+            (Self::Member(base), Access::Member(member)) => match base.upgrade() {
+                Some(base) => base.replace_material(&member.of().access()),
+                None => Ok(false),
+            },
+            // Of another identity: no way to go on.
+            _ => Ok(false),
+        }
+    }
 }
 
 impl Transport {
@@ -60,12 +84,14 @@ impl Transport {
     ///
     /// Material that cannot be used is an error, and leaves the last good in place.
     pub fn replace_material(&self, access: &Access) -> Result<bool, ConnectError> {
-        match (&self.secret, access) {
-            (Secret::Material(material), Access::Connection(connection)) => material.replace(connection),
-            (Secret::Service(slot), Access::Service(service)) => Ok(slot.replace(service)),
-            // Of another identity: no way to go on.
-            _ => Ok(false),
-        }
+        self.secret.replace(access)
+    }
+
+    /// The server that the cluster is a part of, and which part; none for a server of its own, and once the last
+    /// member has left.
+    pub(crate) fn shared(&self) -> Option<(Arc<Base>, Arc<str>)> {
+        let (base, key) = self.shared.as_ref()?;
+        Some((base.upgrade()?, Arc::clone(key)))
     }
 }
 
@@ -108,6 +134,7 @@ impl Access {
         match self {
             Self::Connection(connection) => (0u8, connection.identity()).hash(&mut hasher),
             Self::Service(service) => (1u8, &service.identity).hash(&mut hasher),
+            Self::Member(member) => (2u8, member.identity()).hash(&mut hasher),
         }
         hasher.finish()
     }
@@ -122,6 +149,7 @@ impl Access {
         match self {
             Self::Connection(connection) => (0u8, connection.fingerprint()).hash(&mut hasher),
             Self::Service(service) => (1u8, &service.identity, service.revision).hash(&mut hasher),
+            Self::Member(member) => (2u8, member.identity(), member.fingerprint()).hash(&mut hasher),
         }
         hasher.finish()
     }
@@ -129,6 +157,7 @@ impl Access {
     /// Builds a client whose tasks belong to `life`. Dials nothing, runs no program.
     pub fn connect(&self, settings: &TransportSettings, life: &Life) -> Result<Transport, ConnectError> {
         let breaker = Breaker::new(settings.breaker);
+        let mut shared = None;
         let (client, secret) = match self {
             Self::Connection(connection) => {
                 let material = Material::new(connection, &settings.credentials, life)?;
@@ -140,11 +169,46 @@ impl Access {
                 let client = guard::client(slot.clone(), "default".into(), settings, &breaker, life)?;
                 (client, Secret::Service(slot))
             }
+            Self::Member(member) => {
+                let seat = member.join(settings, life)?;
+                let base = Arc::downgrade(seat.base());
+                shared = Some((Weak::clone(&base), Arc::clone(seat.key())));
+                let namespace = seat.namespace();
+                let client = guard::client(seat, namespace, settings, &breaker, life)?;
+                (client, Secret::Member(base))
+            }
         };
         Ok(Transport {
             client: Client(client),
             breaker,
             secret,
+            shared,
+        })
+    }
+
+    /// What lies behind a client: where requests go out, the namespace of whoever names none, what can be replaced.
+    pub(super) fn way(
+        &self,
+        settings: &TransportSettings,
+        life: &Life,
+    ) -> Result<(Slot, String, Secret), ConnectError> {
+        Ok(match self {
+            Self::Connection(connection) => {
+                let material = Material::new(connection, &settings.credentials, life)?;
+                let service = transport::service(connection, &material, settings, life)?;
+                let slot = Slot::new(&service);
+                (slot, connection.namespace.clone(), Secret::Material(material))
+            }
+            Self::Service(service) => {
+                let slot = Slot::new(service);
+                (slot.clone(), "default".to_owned(), Secret::Service(slot))
+            }
+            Self::Member(member) => {
+                let seat = member.join(settings, life)?;
+                let (namespace, secret) = (seat.namespace(), Secret::Member(Arc::downgrade(seat.base())));
+                let slot = Slot::new(&ServiceAccess::new(member.server(), seat));
+                (slot, namespace, secret)
+            }
         })
     }
 
@@ -160,6 +224,7 @@ impl Access {
         match self {
             Self::Connection(connection) => connection.server(),
             Self::Service(service) => service.identity.clone(),
+            Self::Member(member) => member.server(),
         }
     }
 }

@@ -24,6 +24,8 @@ mod kind;
 #[cfg(feature = "kubeconfig")]
 mod kubeconfig;
 mod merge;
+#[cfg(feature = "namespace")]
+mod namespace;
 mod none;
 mod rename;
 mod restart;
@@ -54,6 +56,8 @@ pub mod providers {
     pub use super::kind::Kind;
     #[cfg(feature = "kubeconfig")]
     pub use super::kubeconfig::Kubeconfig;
+    #[cfg(feature = "namespace")]
+    pub use super::namespace::Namespaces;
     #[cfg(feature = "sim")]
     pub use super::sim::Sim;
     pub use super::{

@@ -18,6 +18,8 @@ mod file;
 mod kind;
 #[cfg(feature = "kubeconfig")]
 mod kubeconfig;
+#[cfg(feature = "namespace")]
+mod namespace;
 
 macro_rules! registry {
     ($($feature:literal => $module:ident::$args:ident,)*) => {
@@ -56,6 +58,7 @@ registry! {
     "kind" => kind::KindArgs,
     "kubeconfig" => kubeconfig::KubeconfigArgs,
     "cluster-profile" => cluster_profile::ClusterProfileArgs,
+    "namespace" => namespace::NamespaceArgs,
 }
 
 /// How clusters are called, as flags say it.
