@@ -19,6 +19,8 @@ mod extension;
 mod file;
 mod filter;
 pub mod host;
+#[cfg(feature = "kcp")]
+mod kcp;
 #[cfg(feature = "kind")]
 mod kind;
 #[cfg(feature = "kubeconfig")]
@@ -52,6 +54,8 @@ pub mod providers {
     pub use super::command::Command;
     #[cfg(feature = "file")]
     pub use super::file::File;
+    #[cfg(feature = "kcp")]
+    pub use super::kcp::Kcp;
     #[cfg(feature = "kind")]
     pub use super::kind::Kind;
     #[cfg(feature = "kubeconfig")]

@@ -14,6 +14,8 @@ mod cluster_profile;
 mod command;
 #[cfg(feature = "file")]
 mod file;
+#[cfg(feature = "kcp")]
+mod kcp;
 #[cfg(feature = "kind")]
 mod kind;
 #[cfg(feature = "kubeconfig")]
@@ -56,6 +58,7 @@ registry! {
     "file" => file::FileArgs,
     "command" => command::CommandArgs,
     "kind" => kind::KindArgs,
+    "kcp" => kcp::KcpArgs,
     "kubeconfig" => kubeconfig::KubeconfigArgs,
     "cluster-profile" => cluster_profile::ClusterProfileArgs,
     "namespace" => namespace::NamespaceArgs,
