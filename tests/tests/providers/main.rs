@@ -2,6 +2,8 @@
 //! fleet, and on real API servers that all of them share.
 #![expect(clippy::unwrap_used, reason = "adapters fail as tests do")]
 
+mod cluster_profile;
+mod described;
 mod file;
 mod namespace;
 mod sites;
