@@ -53,7 +53,9 @@ pub mod fuzzing {
 pub mod __private;
 
 pub use cache::{CacheSettings, CacheStats, Cacheable, InitialList, ListChoice, Store, WatchState};
-pub use cluster::{ClusterName, Epoch, Health, ObjectKey, Properties, Property, PropertyOrigin};
+pub use cluster::{
+    ClusterName, ClusterSelector, Epoch, Health, InvalidSelector, ObjectKey, Properties, Property, PropertyOrigin,
+};
 pub use controller::{
     Action, ApiKind, ApiScope, BuildError, ClusterContext, Context, Controller, ControllerBuilder,
     ControllerCounters, ControllerHandle, Gating, HandWired, Index, IndexKey, IndexReader, MapContext,

@@ -1,5 +1,6 @@
 //! Why a program cannot start.
 use crate::{
+    cluster::InvalidSelector,
     connect::{ConnectError, Rejected},
     controller::BuildError,
 };
@@ -60,6 +61,9 @@ pub enum StartError {
     /// A controller's declarations contradict each other.
     #[error(transparent)]
     Build(#[from] BuildError),
+    /// The selector of the fleet's clusters cannot be read.
+    #[error("the clusters of the fleet: {0}")]
+    Clusters(#[source] InvalidSelector),
     /// Two controllers share a name.
     #[error("two controllers are called `{name}`: give one of them another with `name = \"...\"`")]
     DuplicateController {

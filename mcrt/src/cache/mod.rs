@@ -37,7 +37,7 @@ mod tests;
 mod waits;
 mod writer;
 
-pub use caches::Caches;
+pub use caches::{Caches, Lease};
 pub use delta::{Delta, DeltaSink, Origin};
 pub use index::{IndexRef, Keys};
 pub use kept::Seen;

@@ -5,12 +5,14 @@
 //!                                                              publish, attach, probe, start ... leave, detach, end
 //! ```
 mod cluster;
+mod described;
 mod discovery;
 mod event;
 mod health;
 mod participant;
 mod registry;
 mod rejected;
+mod selection;
 mod settled;
 mod standing;
 mod supervisor;
@@ -25,6 +27,7 @@ pub use registry::Fleet;
 pub(crate) use discovery::discover;
 pub(crate) use health::{HealthCheck, Required};
 pub(crate) use participant::Participant;
+pub(crate) use selection::Selection;
 
 use crate::{cache::CacheSettings, connect::TransportSettings};
 use std::{fmt, time::Duration};

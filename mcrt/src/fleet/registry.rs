@@ -4,7 +4,8 @@ use super::{
     event::{Listeners, into_stream},
     health::{Condition, HealthCheck},
     participant::Participant,
-    supervisor::{Ended, Participants, Supervisor},
+    selection::Selection,
+    supervisor::{Ended, Participants, Parts, Supervisor},
 };
 use crate::{
     cache::{Caches, ListLimits},
@@ -31,6 +32,7 @@ pub(super) struct Inner {
     /// The program's own checks of each cluster.
     checks: Vec<HealthCheck>,
     lists: Arc<ListLimits>,
+    selection: Selection,
     /// Held for map changes and sends that never wait; no await, no user code.
     pub(super) state: Mutex<State>,
     participants: watch::Sender<Participants>,
@@ -49,6 +51,8 @@ pub(super) struct State {
     pub(super) suspended: BTreeSet<ClusterName>,
     /// Why a cluster cannot be used as it is described now.
     pub(super) rejected: BTreeMap<ClusterName, Arc<str>>,
+    /// Named by the provider, and not to be engaged.
+    pub(super) left_out: BTreeSet<ClusterName>,
     pub(super) listeners: Listeners,
     synced: bool,
     closed: bool,
@@ -63,12 +67,18 @@ pub(super) struct Member {
 
 impl Fleet {
     /// An empty fleet, whose clusters leave when `root` is cancelled.
-    pub(crate) fn new(settings: FleetSettings, checks: Vec<HealthCheck>, root: CancellationToken) -> Self {
+    pub(crate) fn new(
+        settings: FleetSettings,
+        checks: Vec<HealthCheck>,
+        selection: Selection,
+        root: CancellationToken,
+    ) -> Self {
         let lists = ListLimits::new(settings.lists, settings.lists_per_cluster);
         Self(Arc::new(Inner {
             settings,
             checks,
             lists: Arc::new(lists),
+            selection,
             state: Mutex::default(),
             participants: watch::Sender::new(Participants::new()),
             tasks: TaskTracker::new(),
@@ -120,6 +130,16 @@ impl Fleet {
             replay.push(FleetEvent::Synced);
         }
         into_stream(state.listeners.join(replay))
+    }
+
+    pub(super) fn selection(&self) -> &Selection {
+        &self.0.selection
+    }
+
+    /// Whether somebody takes part in the cluster, or nobody does in any.
+    pub(super) fn is_of_use(&self, cluster: &Cluster) -> bool {
+        let participants = self.0.participants.borrow().clone();
+        participants.is_empty() || participants.iter().any(|one| one.takes_part(cluster))
     }
 
     pub(super) fn checks(&self) -> &[HealthCheck] {
@@ -200,7 +220,7 @@ impl Fleet {
             }
         }
         // Told under the lock, so that listeners hear of changes in their order.
-        if cluster.set_properties(spec.properties.clone()) {
+        if cluster.describe(spec.properties.clone()) {
             state.listeners.tell(&FleetEvent::Properties(cluster));
         }
         true
@@ -219,6 +239,7 @@ impl Fleet {
         if state.closed {
             return;
         }
+        state.left_out.remove(&name);
         let member = Member {
             cluster: cluster.clone(),
             leave: leave.clone(),
@@ -242,7 +263,7 @@ impl Fleet {
             predecessor,
             participants,
             leave,
-            attached: Participants::new(),
+            parts: Parts::default(),
             ended,
         };
         self.0.tasks.spawn(supervisor.run());
@@ -253,6 +274,7 @@ impl Fleet {
         let mut state = self.0.state.lock();
         state.suspended.remove(name);
         state.rejected.remove(name);
+        state.left_out.remove(name);
         if let Some(member) = state.members.remove(name) {
             tracing::info!(cluster = %name, epoch = %member.cluster.epoch(), "disengaging");
             member.leave.cancel();

@@ -3,7 +3,8 @@ use crate::{
     Result, StartError,
     connect::Access,
     controller::{Bound, Controller, ControllerHandle},
-    fleet::{Cluster, Fleet, FleetSettings, HealthCheck, discover},
+    cluster::ClusterSelector,
+    fleet::{Cluster, Fleet, FleetSettings, HealthCheck, Selection, discover},
     panic::panic_text,
     provider::{Provider, ProviderContext},
 };
@@ -19,6 +20,7 @@ pub struct ManagerBuilder {
     host: Option<Access>,
     controllers: Vec<Controller>,
     checks: Vec<HealthCheck>,
+    selection: Selection,
     settings: FleetSettings,
 }
 
@@ -49,6 +51,18 @@ impl ManagerBuilder {
     #[must_use]
     pub fn host(mut self, access: Access) -> Self {
         self.host = Some(access);
+        self
+    }
+
+    /// Which of the provider's clusters are engaged at all (all of them). Nothing is ever sent to the others: they are
+    /// not dialled, no controller sees them, and they are not in [`Fleet::clusters`] but in [`Fleet::left_out`]. A
+    /// cluster that comes to be selected, or no longer is, joins or leaves the fleet.
+    ///
+    /// What a cluster says of itself cannot count here, as nobody asks it. To have some controllers work in some
+    /// clusters, see [`ControllerBuilder::clusters`](crate::ControllerBuilder::clusters).
+    #[must_use]
+    pub fn clusters(mut self, selector: ClusterSelector) -> Self {
+        self.selection.clusters = selector;
         self
     }
 
@@ -106,8 +120,13 @@ impl ManagerBuilder {
                 provider: provider.name().to_owned(),
             });
         }
+        self.selection.clusters.check().map_err(StartError::Clusters)?;
+        let clusters = &self.selection.clusters;
+        if !clusters.is_everything() {
+            tracing::info!(%clusters, provider = provider.name(), "other clusters are left out");
+        }
         let stop = CancellationToken::new();
-        let fleet = Fleet::new(self.settings, self.checks, stop.child_token());
+        let fleet = Fleet::new(self.settings, self.checks, self.selection, stop.child_token());
         let inner = Inner {
             fleet,
             provider,
@@ -145,6 +164,7 @@ impl Manager {
             host: None,
             controllers: Vec::new(),
             checks: Vec::new(),
+            selection: Selection::default(),
             settings: FleetSettings::default(),
         }
     }

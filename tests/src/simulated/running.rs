@@ -3,7 +3,7 @@
 use std::{ops::Deref, sync::Arc, time::Duration};
 
 use mcrt::{
-    Cluster, Controller, FleetSettings, Manager, ManagerHandle, Provider, StartError,
+    Cluster, ClusterSelector, Controller, FleetSettings, Manager, ManagerHandle, Provider, StartError,
     testing::{self, Servers},
 };
 use mcrt_sim::Server;
@@ -20,6 +20,7 @@ pub struct Setup<'a> {
     settings: FleetSettings,
     controllers: Vec<Controller>,
     provider: Option<SharedProvider>,
+    clusters: ClusterSelector,
 }
 
 struct SharedProvider(Arc<dyn Provider>);
@@ -37,6 +38,7 @@ impl<'a> Setup<'a> {
             settings: FleetSettings::default(),
             controllers: Vec::new(),
             provider: None,
+            clusters: ClusterSelector::new(),
         }
     }
 
@@ -52,6 +54,12 @@ impl<'a> Setup<'a> {
         self
     }
 
+    /// Which clusters the fleet engages.
+    pub fn clusters(mut self, selector: ClusterSelector) -> Self {
+        self.clusters = selector;
+        self
+    }
+
     /// Another provider than that of the simulated members.
     pub fn provider(mut self, provider: impl Provider) -> Self {
         self.provider = Some(SharedProvider(Arc::new(provider)));
@@ -64,6 +72,7 @@ impl<'a> Setup<'a> {
         let mut builder = Manager::builder()
             .shared_provider(provider.unwrap_or_else(|| Arc::new(self.sims.provider())))
             .host(access(self.sims.host()))
+            .clusters(self.clusters)
             .fleet_settings(self.settings);
         for controller in self.controllers {
             builder = builder.controller(controller);

@@ -27,6 +27,7 @@ mod reengaged;
 mod refusing;
 mod requests;
 mod rotation;
+mod selection;
 mod silent;
 mod watches;
 mod writes;
