@@ -18,6 +18,7 @@
 //! A controller is a struct with `#[multicluster_controller(...)]` and an impl block with `#[reconciler]`, or a
 //! [`Reconciler`] wired by a [`ControllerBuilder`]. [`run`] starts a program with one controller, [`Launch`] one
 //! with more to say, [`Manager`] is for those who bring their own program around it.
+pub mod apis;
 pub mod cache;
 pub mod cluster;
 pub mod connect;
@@ -70,7 +71,7 @@ pub use queue::Backoff;
 pub use start::StartError;
 
 #[cfg(feature = "cli")]
-pub use cli::{Launch, LaunchArgs, LogFormat, run};
+pub use cli::{Launch, LaunchArgs, LogFormat, providers as provider_args, run};
 
 pub use mcrt_macros::{error_policy, gone, index, map, multicluster_controller, reconcile, reconciler};
 

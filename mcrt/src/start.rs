@@ -24,10 +24,21 @@ pub enum StartError {
         available: String,
     },
     /// Several provider features are on and none was chosen.
-    #[error("this program has several providers ({available}): choose one with `--provider NAME`")]
+    #[error(
+        "this program has several providers ({available}): choose with `--provider NAME`, or several of them with \
+         `--provider NAME,NAME`"
+    )]
     AmbiguousProvider {
         /// What there is.
         available: String,
+    },
+    /// `--provider` names a provider twice.
+    #[error(
+        "`--provider` names `{name}` twice: its own flags are said once, so it is there once; merge others in code"
+    )]
+    RepeatedProvider {
+        /// The provider.
+        name: String,
     },
     /// A controller needs the host and none can be reached.
     #[error(

@@ -1,7 +1,7 @@
 //! The client of all watches of a cluster: takes the pulse of each where bytes arrive, as kube's watcher keeps
 //! bookmarks and renewals to itself, and lets go of what an outage broke.
 use super::pulse::{Pulse, SILENCE};
-use crate::connect::Once;
+use crate::connect::{Housekeeping, Once};
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use http::{Request, Response, StatusCode, header::RETRY_AFTER};
@@ -85,6 +85,7 @@ async fn send(
 ) -> Result<Response<ObservedBody>, BoxError> {
     let begun = pulse.interruptions();
     request.extensions_mut().insert(Once);
+    request.extensions_mut().insert(Housekeeping);
     // kube names the verb of its own requests in an extension.
     let watch = request.extensions().get::<&'static str>() == Some(&"watch");
     if watch {

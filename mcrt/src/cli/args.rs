@@ -1,7 +1,6 @@
 //! The flags; each also comes from the environment.
+use super::providers::ProviderArgs;
 use crate::connect::Policy;
-#[cfg(feature = "file")]
-use std::path::PathBuf;
 
 /// What can be said when a program starts. Flattens into a program's own arguments:
 ///
@@ -18,18 +17,19 @@ use std::path::PathBuf;
 #[command(next_help_heading = "Fleet")]
 #[non_exhaustive]
 pub struct LaunchArgs {
-    /// Where clusters come from: one of the program's provider features, `single` or `none`
-    #[arg(long, env = "MCRT_PROVIDER", value_name = "NAME")]
-    pub provider: Option<String>,
+    /// Where clusters come from: provider features of the program, `single` or `none`; repeated, or separated by `,`.
+    /// With `=PREFIX`, such as `kind=dev/`, the names of its clusters begin with that
+    #[arg(
+        long,
+        env = "MCRT_PROVIDER",
+        value_name = "NAME[=PREFIX]",
+        value_delimiter = ','
+    )]
+    pub provider: Vec<String>,
 
     /// The cluster that the controller belongs to: `in-cluster`, `context:NAME` or `none`
     #[arg(long, env = "MCRT_HOST", value_name = "HOST")]
     pub host: Option<String>,
-
-    /// Kubeconfig files, directories and globs for the provider `file`; repeated, or separated by `:`
-    #[cfg(feature = "file")]
-    #[arg(long, env = "MCRT_FILE", value_name = "PATH", value_delimiter = ':')]
-    pub file: Vec<PathBuf>,
 
     /// Credential programs that kubeconfig files may run: names or absolute paths; repeated, or separated by `,`
     #[arg(long, env = "MCRT_ALLOW_EXEC", value_name = "COMMAND", value_delimiter = ',')]
@@ -48,6 +48,11 @@ pub struct LaunchArgs {
     /// Which log lines are written, as `target=level` pairs
     #[arg(long, env = "MCRT_LOG", value_name = "FILTER", default_value = "info")]
     pub log: String,
+
+    // Last: each has a heading of its own in the help.
+    /// What can be said of each provider.
+    #[command(flatten)]
+    pub providers: ProviderArgs,
 }
 
 impl LaunchArgs {

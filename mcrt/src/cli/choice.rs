@@ -1,5 +1,9 @@
 //! Which provider runs, and why.
-use super::LaunchArgs;
+use super::{
+    LaunchArgs,
+    asked::{Asked, listed, merged},
+    providers::named,
+};
 use crate::{
     ClusterName, StartError,
     connect::Access,
@@ -22,13 +26,19 @@ pub(super) struct Wish {
 #[derive(Clone)]
 pub(super) struct Chosen {
     pub(super) provider: Arc<dyn Provider>,
+    /// How the log calls it.
+    pub(super) called: String,
     pub(super) why: String,
-    /// The host that comes with a simulated fleet.
+    /// The host that comes with a simulated fleet. It stays the host where real clusters are merged with the simulated
+    /// ones: who rehearses must not write to a real host without having named it.
     pub(super) simulated_host: Option<Access>,
 }
 
 /// Always there, whatever the features.
 const ALWAYS: [&str; 2] = ["single", "none"];
+
+/// A provider, and the host that comes with it.
+type Made = (Arc<dyn Provider>, Option<Access>);
 
 impl Wish {
     pub(super) fn ask(&mut self, declared: Option<Arc<dyn Provider>>, features: &[&'static str]) {
@@ -52,48 +62,63 @@ impl Wish {
     }
 
     fn decide(&mut self, args: &LaunchArgs) -> Result<Chosen, StartError> {
-        if let Some(name) = args.provider.clone() {
-            if !self.features.contains(&name.as_str()) && !ALWAYS.contains(&name.as_str()) {
-                let mut available = self.features.clone();
-                available.extend(ALWAYS);
-                return Err(StartError::UnknownProvider {
-                    name,
-                    available: listed(&available),
-                });
-            }
-            let why = format!("`--provider {name}` says so");
-            return self.by_name(&name, why, args);
+        if !args.provider.is_empty() {
+            return self.asked_for(args);
         }
         if let Some(provider) = self.declared.clone() {
-            let why = "the controller declares it with `provider = ...`".to_owned();
             return Ok(Chosen {
+                called: format!("provider `{}`", provider.name()),
                 provider,
-                why,
+                why: "the controller declares it with `provider = ...`".to_owned(),
                 simulated_host: None,
             });
         }
-        let real: Vec<_> = self
-            .features
-            .iter()
-            .copied()
-            .filter(|feature| *feature != "sim")
-            .collect();
-        match real[..] {
-            [one] => self.by_name(
+        let real = self.features.iter().copied().filter(|feature| *feature != "sim");
+        match real.collect::<Vec<_>>()[..] {
+            [one] => self.only(
                 one,
-                "it is the program's one provider feature besides `sim`".to_owned(),
+                "it is the program's one provider feature besides `sim`",
                 args,
             ),
-            [] if self.features.contains(&"sim") => self.by_name(
-                "sim",
-                "no other provider feature of the program is on".to_owned(),
-                args,
-            ),
+            [] if self.features.contains(&"sim") => {
+                self.only("sim", "no other provider feature of the program is on", args)
+            }
             [] => Err(StartError::NoProvider),
-            _ => Err(StartError::AmbiguousProvider {
-                available: listed(&real),
+            ref several => Err(StartError::AmbiguousProvider {
+                available: listed(several),
             }),
         }
+    }
+
+    fn only(&mut self, name: &str, why: &str, args: &LaunchArgs) -> Result<Chosen, StartError> {
+        let (provider, simulated_host) = self.make(name, args)?;
+        Ok(Chosen {
+            provider,
+            called: format!("provider `{name}`"),
+            why: why.to_owned(),
+            simulated_host,
+        })
+    }
+
+    /// Those of `--provider`: each keeps its names, or has the prefix that is said, however many there are.
+    fn asked_for(&mut self, args: &LaunchArgs) -> Result<Chosen, StartError> {
+        let available: Vec<_> = self.features.iter().copied().chain(ALWAYS).collect();
+        let all = Asked::parse(&args.provider, &available)?;
+        let mut simulated_host = None;
+        let mut made = Vec::with_capacity(all.len());
+        for asked in &all {
+            let (provider, host) = self.make(asked.name, args)?;
+            simulated_host = simulated_host.or(host);
+            made.push(asked.provider(provider));
+        }
+        let called: Vec<_> = all.iter().map(ToString::to_string).collect();
+        let several = if all.len() == 1 { "" } else { "s" };
+        Ok(Chosen {
+            provider: merged(&all, made),
+            called: format!("provider{several} {}", called.join(", ")),
+            why: format!("`--provider {}` says so", args.provider.join(",")),
+            simulated_host,
+        })
     }
 
     #[cfg_attr(
@@ -103,35 +128,25 @@ impl Wish {
             reason = "only a simulated fleet is prepared by the program"
         )
     )]
-    fn by_name(&mut self, name: &str, why: String, args: &LaunchArgs) -> Result<Chosen, StartError> {
+    fn make(&mut self, name: &str, args: &LaunchArgs) -> Result<Made, StartError> {
         let provider: Arc<dyn Provider> = match name {
             "none" => Arc::new(providers::None),
             "single" => Arc::new(single(args)?),
             #[cfg(feature = "sim")]
-            "sim" => return Ok(self.simulated(why)),
-            #[cfg(feature = "file")]
-            "file" => Arc::new(file(args)),
-            _ => return Err(lacking(name)),
+            "sim" => return Ok(self.simulated()),
+            _ => named(name, args).unwrap_or_else(|| Err(lacking(name)))?,
         };
-        Ok(Chosen {
-            provider,
-            why,
-            simulated_host: None,
-        })
+        Ok((provider, None))
     }
 
     #[cfg(feature = "sim")]
-    fn simulated(&mut self, why: String) -> Chosen {
+    fn simulated(&mut self) -> Made {
         let sim = providers::Sim::demo();
         if let Some(prepare) = self.prepare.take() {
             prepare(sim.fleet());
         }
-        let simulated_host = Some(sim.host_access());
-        Chosen {
-            provider: Arc::new(sim),
-            why,
-            simulated_host,
-        }
+        let host = sim.host_access();
+        (Arc::new(sim), Some(host))
     }
 }
 
@@ -155,78 +170,98 @@ fn single(args: &LaunchArgs) -> Result<providers::Single, StartError> {
     })
 }
 
-#[cfg(feature = "file")]
-fn file(args: &LaunchArgs) -> providers::File {
-    providers::File::new(args.file.iter()).policy(args.policy())
-}
-
-fn listed(names: &[&str]) -> String {
-    if names.is_empty() {
-        "none".to_owned()
-    } else {
-        names.join(", ")
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn choose(
-        declared: bool,
-        features: &[&'static str],
-        provider: Option<&str>,
-    ) -> Result<String, StartError> {
+    fn choose(declared: bool, features: &[&'static str], providers: &[&str]) -> Result<String, StartError> {
         let mut wish = Wish::default();
         wish.ask(
             declared.then(|| Arc::new(providers::Clusters::new()) as Arc<dyn Provider>),
             features,
         );
         let args = LaunchArgs {
-            provider: provider.map(str::to_owned),
+            provider: providers.iter().map(|&name| name.to_owned()).collect(),
             ..LaunchArgs::default()
         };
-        wish.choose(&args).map(|chosen| chosen.provider.name().to_owned())
+        wish.choose(&args).map(|chosen| chosen.called.clone())
     }
 
     #[test]
     fn the_flag_beats_the_declaration_and_the_declaration_beats_the_features() {
-        assert_eq!(choose(true, &["sim"], Some("none")).unwrap(), "none");
-        assert_eq!(choose(true, &["sim"], None).unwrap(), "clusters");
+        assert_eq!(choose(true, &["sim"], &["none"]).unwrap(), "provider `none`");
+        assert_eq!(choose(true, &["sim"], &[]).unwrap(), "provider `clusters`");
     }
 
     #[test]
     fn without_any_provider_the_error_says_what_to_enable() {
-        let error = choose(false, &[], None).unwrap_err();
+        let error = choose(false, &[], &[]).unwrap_err();
         assert!(error.to_string().contains("enable a provider feature"), "{error}");
     }
 
     #[test]
     fn two_real_features_have_to_be_chosen_from() {
-        let error = choose(false, &["sim", "file", "kind"], None).unwrap_err();
+        let error = choose(false, &["sim", "file", "kind"], &[]).unwrap_err();
         assert!(error.to_string().contains("file, kind"), "{error}");
     }
 
     #[test]
     fn a_feature_of_mcrt_that_is_none_of_the_application_is_not_offered() {
         // The crate may be built with `file` for somebody else in the workspace.
-        let error = choose(false, &["sim"], Some("file")).unwrap_err();
+        let error = choose(false, &["sim"], &["file"]).unwrap_err();
         assert!(error.to_string().contains("sim, single, none"), "{error}");
     }
 
     #[test]
     fn a_feature_that_only_the_program_has_is_said_to_lack_its_provider() {
-        let error = choose(false, &["sim", "kcp"], None).unwrap_err();
-        assert!(error.to_string().contains("kcp = [\"mcrt/kcp\"]"), "{error}");
+        let error = choose(false, &["sim", "homegrown"], &[]).unwrap_err();
+        assert!(
+            error.to_string().contains("homegrown = [\"mcrt/homegrown\"]"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_provider_twice_is_refused() {
+        let error = choose(false, &[], &["none=a/", "none=b/"]).unwrap_err();
+        assert!(error.to_string().contains("`none`"), "{error}");
+    }
+
+    #[cfg(feature = "sim")]
+    fn simulated(providers: &[&str]) -> Chosen {
+        let mut wish = Wish::default();
+        wish.ask(None, &["sim"]);
+        let args = LaunchArgs {
+            provider: providers.iter().map(|&name| name.to_owned()).collect(),
+            ..LaunchArgs::default()
+        };
+        wish.choose(&args).unwrap().clone()
     }
 
     #[cfg(feature = "sim")]
     #[tokio::test]
     async fn sim_alone_is_the_simulated_fleet_with_a_host() {
-        let mut wish = Wish::default();
-        wish.ask(None, &["sim"]);
-        let chosen = wish.choose(&LaunchArgs::default()).unwrap();
+        let chosen = simulated(&[]);
         assert_eq!(chosen.provider.name(), "sim");
         assert!(chosen.simulated_host.is_some());
+    }
+
+    #[cfg(feature = "sim")]
+    #[tokio::test(start_paused = true)]
+    async fn several_are_merged_under_their_own_names_or_their_prefix() {
+        use crate::provider::{Change, ProviderContext};
+        use futures::StreamExt;
+
+        let chosen = simulated(&["none", "sim=try/"]);
+        assert_eq!(chosen.called, "providers `none`, `sim` (as `try/...`)");
+        assert_eq!(chosen.why, "`--provider none,sim=try/` says so");
+        assert!(chosen.simulated_host.is_some(), "real clusters or not");
+        let changes = chosen.provider.changes(ProviderContext::default());
+        let named = changes.filter_map(async |change| match change {
+            Change::Upsert(spec) => Some(spec.name.to_string()),
+            _ => None,
+        });
+        let named: Vec<_> = named.take(3).collect().await;
+        assert_eq!(named, ["try/alpha", "try/beta", "try/gamma"]);
     }
 }

@@ -1,8 +1,10 @@
 //! Starts a program: flags, the choice of provider and host, logging, signals.
 mod args;
+mod asked;
 mod choice;
 mod host;
 mod logging;
+pub mod providers;
 mod signals;
 
 pub use args::{LaunchArgs, LogFormat};
@@ -173,15 +175,16 @@ impl Launch {
     pub async fn run_until(mut self, shutdown: impl Future<Output = ()>) -> Result<()> {
         let Chosen {
             provider,
+            called,
             why,
             simulated_host,
         } = self.wish.choose(&self.args)?.clone();
-        let simulated = if simulated_host.is_some() {
-            "SIMULATED fleet: "
-        } else {
-            ""
+        let simulated = match &simulated_host {
+            Some(_) if provider.name() == "sim" => "SIMULATED fleet: ",
+            Some(_) => "partly SIMULATED fleet: ",
+            None => "",
         };
-        tracing::info!("{simulated}provider `{}`, because {why}", provider.name());
+        tracing::info!("{simulated}{called}, because {why}");
         let mut controllers = Vec::with_capacity(self.controllers.len());
         for controller in self.controllers {
             controllers.push(controller?);

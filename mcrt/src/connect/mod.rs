@@ -42,7 +42,7 @@ pub use settings::{
     BreakerSettings, CredentialSettings, Http2Settings, Limits, RequestBudget, RetrySettings,
     TransportSettings,
 };
-pub(crate) use transport::Once;
+pub(crate) use transport::{Housekeeping, Once};
 
 #[cfg(feature = "fuzzing")]
 pub(crate) use vetting::vetting_holds;

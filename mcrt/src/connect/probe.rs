@@ -2,7 +2,7 @@
 use super::{
     breaker::{Probing, is_from_gateway},
     error::ConnectError,
-    transport::Until,
+    transport::{Housekeeping, Until},
 };
 use http::{Request, StatusCode, Uri};
 use http_body_util::{BodyExt, Limited};
@@ -73,9 +73,10 @@ pub async fn probe(client: &kube::Client, deadline: Duration) -> Result<Answered
 /// Asks a small question of an API server, and reads its answer if it is a success: the status, and what it said.
 pub(crate) async fn ask<T: DeserializeOwned>(
     client: &kube::Client,
-    request: Request<Body>,
+    mut request: Request<Body>,
     deadline: Duration,
 ) -> Result<(StatusCode, Option<T>), ConnectError> {
+    request.extensions_mut().insert(Housekeeping);
     let asking = async {
         let answer = client.send(request).await.map_err(classify)?;
         let status = answer.status();

@@ -1,6 +1,6 @@
 //! How requests share connections, and what becomes of them when a connection ends.
 use super::{
-    super::{Access, ConnectError, Life, TransportSettings},
+    super::{Access, ConnectError, Life, TransportSettings, transport::Housekeeping},
     SOON,
     http2_server::{Asked, Conduct, Http2Server},
 };
@@ -83,6 +83,58 @@ async fn watches_share_one_connection_and_all_other_requests_another() {
     }
     assert_eq!(server.made(), 2);
     drop(streams);
+}
+
+#[tokio::test]
+async fn lists_of_caches_share_the_connection_of_watches_until_there_is_another() {
+    let mut server = Http2Server::start(250).await;
+    let life = Life::new();
+    let client = connect(&server.access(), &life);
+    let list = || {
+        let mut list = request(&Method::GET, "/api/v1/pods", "");
+        list.extensions_mut().insert(Housekeeping);
+        send(&client, list)
+    };
+    let watching = watch(&client);
+    let stream = server.asked().await.begin();
+    let watching = done(watching).await;
+    for others in [0, 1] {
+        let other = (others == 1).then(|| ask(&client, "/api/v1/pods"));
+        if let Some(other) = other {
+            let asked = server.asked().await;
+            assert_eq!(asked.connection, 1);
+            asked.ok();
+            done(other).await;
+        }
+        let lists: Vec<_> = (0..4).map(|_| list()).collect();
+        let (connections, asked) = on_connections(&mut server, 4).await;
+        assert_eq!(connections, BTreeMap::from([(others, 4)]));
+        asked.into_iter().for_each(Asked::ok);
+        join_all(lists.into_iter().map(done)).await;
+    }
+    drop((watching, stream));
+}
+
+#[tokio::test]
+async fn a_list_does_not_wait_for_a_place_that_a_watch_has() {
+    let mut server = Http2Server::start(4).await;
+    let life = Life::new();
+    let client = connect(&server.access(), &life);
+    let watches: Vec<_> = (0..3).map(|_| watch(&client)).collect();
+    let (_, asked) = on_connections(&mut server, 3).await;
+    let streams: Vec<_> = asked.into_iter().map(Asked::begin).collect();
+    let watches = join_all(watches.into_iter().map(done)).await;
+    let mut list = request(&Method::GET, "/api/v1/pods", "");
+    list.extensions_mut().insert(Housekeeping);
+    let list = send(&client, list);
+    let asked = server.asked().await;
+    assert_eq!(
+        asked.connection, 1,
+        "the last place of the first is left to probes"
+    );
+    asked.ok();
+    done(list).await;
+    drop((watches, streams));
 }
 
 #[tokio::test]

@@ -17,6 +17,8 @@ pub(in crate::connect) struct Call {
     pub(super) probing: bool,
     /// Whether its sender repeats it.
     pub(super) once: bool,
+    /// Whether the runtime asks for itself.
+    pub(super) housekeeping: bool,
     /// Whether it changes nothing.
     pub(super) reads: bool,
     /// Whether it makes something new with each repetition.
@@ -27,6 +29,11 @@ pub(in crate::connect) struct Call {
 /// repeated it too would ask a dead server that many times more often.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Once;
+
+/// Marks a request, in its extensions, that the runtime makes for itself: the lists of caches, what is asked of a
+/// server to know how it fares. It is not worth a connection of its own.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Housekeeping;
 
 /// What comes back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +57,7 @@ impl Call {
             shape: Shape::of(request, named),
             probing: request.extensions().get::<Probing>().is_some(),
             once: request.extensions().get::<Once>().is_some(),
+            housekeeping: request.extensions().get::<Housekeeping>().is_some(),
             reads: matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS),
             posts: method == Method::POST,
         }
@@ -58,6 +66,11 @@ impl Call {
     /// Whether the answer stays open for minutes while the server is well.
     pub(super) fn lasts(&self) -> bool {
         matches!(self.shape, Shape::Watch(_) | Shape::Logs)
+    }
+
+    /// Whether it takes one of the places for watches, if it goes with them. A probe does not: one is left to it.
+    pub(super) fn takes_place(&self) -> bool {
+        self.lasts() || self.housekeeping
     }
 
     pub(in crate::connect) fn is_watch(&self) -> bool {

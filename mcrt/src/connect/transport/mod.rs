@@ -30,7 +30,7 @@ use tower::ServiceBuilder;
 
 pub(super) use bounded::Bounded;
 pub(super) use call::Call;
-pub(crate) use call::Once;
+pub(crate) use call::{Housekeeping, Once};
 pub(super) use crypto::install_crypto;
 pub(super) use deadlines::Until;
 pub(super) use retry::copy_of;

@@ -75,6 +75,19 @@ impl Lane {
         Err(pool.dialer.failed(Reason::Tcp(reason)))
     }
 
+    /// Whether there is a connection, or will be one at once.
+    pub(super) fn is_in_use(&self) -> bool {
+        let state = self.0.lock();
+        state.dialing.is_some() || !state.connections.is_empty()
+    }
+
+    /// Whether a connection takes one more request that counts.
+    pub(super) fn has_room(&self, share: usize, generation: u64) -> bool {
+        let state = self.0.lock();
+        let mut connections = state.connections.iter();
+        connections.any(|connection| connection.takes(generation) && connection.has_room(share))
+    }
+
     fn find_or_dial(
         &self,
         pool: &Arc<Inner>,

@@ -2,11 +2,14 @@
 //!
 //! ```text
 //! watches, logs, probes --> lane --> HTTP/2, a further connection per 90 watches
+//! the runtime's own ------> that one while there is no other, else with the
 //! other requests ---------> lane --> HTTP/2, one connection
 //! upgrades, servers without HTTP/2 --> HTTP/1.1, a connection per request under way
 //! ```
 //! Watches do not share a connection with other requests, so what is written cannot delay what is heard. Probes go
-//! with the watches: they tell whether those are well, and do not wait behind other requests.
+//! with the watches: they tell whether those are well, and do not wait behind other requests. A cluster that nothing is
+//! asked of but to be watched needs no second connection, whose handshake is most of what engaging a cluster costs: its
+//! lists, and what is asked to know how it fares, share the first.
 mod http1;
 mod http2;
 mod lane;
@@ -116,9 +119,18 @@ impl Inner {
             || self.chose_http1.lock().is_some_and(|at| at.elapsed() < CHOSEN)
     }
 
+    /// Whether the runtime asks for itself, and there is no connection but that of the watches.
+    fn shares_with_watches(&self, call: Call) -> bool {
+        let share = self.settings.watches_per_connection.get();
+        call.housekeeping
+            && !self.passing.is_in_use()
+            && self.lasting.has_room(share, self.dialer.generation())
+    }
+
     async fn send(self: Arc<Self>, mut request: Request<Body>) -> Result<Response<PoolBody>, BoxError> {
         let call = Call::of(&request);
-        let kind = if call.lasts() || call.probing {
+        let with_watches = call.lasts() || call.probing || self.shares_with_watches(call);
+        let kind = if with_watches {
             Kind::Lasting
         } else {
             Kind::Passing
@@ -129,7 +141,7 @@ impl Inner {
             if self.speaks_http1(call) {
                 return self.send_http1(request, call).await;
             }
-            let way = Lane::way(&self, kind, call.lasts()).await.map_err(failed)?;
+            let way = Lane::way(&self, kind, call.takes_place()).await.map_err(failed)?;
             let Way::Http2(slot) = way else {
                 return self.send_http1(request, call).await;
             };

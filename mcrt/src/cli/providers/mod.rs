@@ -1,0 +1,47 @@
+//! The flags of each provider, and how a provider is made of them: a file each.
+//!
+//! A file has a struct of flags that derives `clap::Args` and `Default`, and a function
+//! `provider(&LaunchArgs) -> Result<Arc<dyn Provider>, StartError>`. Flags begin with the provider's name, so that those
+//! of several never clash. A value that is not said is an `Option` or an empty list: what it then means is said by the
+//! provider alone, and is the same for who writes `LaunchArgs::default()`.
+use super::LaunchArgs;
+use crate::{StartError, provider::Provider};
+use std::sync::Arc;
+
+#[cfg(feature = "file")]
+mod file;
+
+macro_rules! registry {
+    ($($feature:literal => $module:ident::$args:ident,)*) => {
+        /// The flags of the providers that are built in.
+        #[derive(Clone, Debug, Default, clap::Args)]
+        #[non_exhaustive]
+        pub struct ProviderArgs {
+            $(
+                #[doc = concat!("Those of the provider `", $feature, "`.")]
+                #[cfg(feature = $feature)]
+                #[command(flatten)]
+                pub $module: $module::$args,
+            )*
+        }
+
+        $(#[cfg(feature = $feature)] pub use $module::$args;)*
+
+        /// The provider of this name, if it is built in.
+        pub(super) fn named(name: &str, args: &LaunchArgs) -> Option<Result<Arc<dyn Provider>, StartError>> {
+            $(
+                #[cfg(feature = $feature)]
+                if name == $feature {
+                    return Some($module::provider(args));
+                }
+            )*
+            let _ = (name, args);
+            None
+        }
+    };
+}
+
+// A line for each provider, in the order in which `--help` shows their flags.
+registry! {
+    "file" => file::FileArgs,
+}
