@@ -16,6 +16,7 @@ pages! {
     reference: "src/reference.md"
     builder: "src/builder.md"
     providers: "src/providers.md"
+    selecting_clusters: "src/selecting-clusters.md"
     credentials: "src/credentials.md"
     trusting_kubeconfigs: "src/trusting-kubeconfigs.md"
     when_a_cluster_is_down: "src/when-a-cluster-is-down.md"

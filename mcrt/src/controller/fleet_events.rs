@@ -85,9 +85,9 @@ impl<R: Reconciler<Object: Cacheable>> Runtime<R> {
             FleetEvent::Synced => return Some(event),
             FleetEvent::Rejected(name, _) => return self.shared.may_select(name).then_some(event),
             FleetEvent::Disengaged(cluster) => (cluster.clone(), true),
-            FleetEvent::Engaged(cluster) | FleetEvent::Properties(cluster) | FleetEvent::Health(cluster, _) => {
-                (cluster.clone(), false)
-            }
+            FleetEvent::Engaged(cluster)
+            | FleetEvent::Properties(cluster)
+            | FleetEvent::Health(cluster, _) => (cluster.clone(), false),
         };
         if cluster.is_host() {
             return Some(event);
@@ -122,7 +122,9 @@ impl<R: Reconciler<Object: Cacheable>> Runtime<R> {
         let concerns_host = match event {
             FleetEvent::Health(_, health) => health.takes_requests(),
             // It may have been ready for long when it comes to be selected.
-            FleetEvent::Engaged(cluster) => self.shared.clusters.is_some() && cluster.health().takes_requests(),
+            FleetEvent::Engaged(cluster) => {
+                self.shared.clusters.is_some() && cluster.health().takes_requests()
+            }
             _ => false,
         };
         if concerns_host {

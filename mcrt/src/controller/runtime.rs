@@ -96,6 +96,13 @@ impl Shared {
         clusters.is_none_or(|clusters| self.fleet.selects(clusters, cluster))
     }
 
+    /// The clusters of the fleet in which the controller works.
+    pub(crate) fn selected(&self) -> Vec<Cluster> {
+        let mut clusters = self.fleet.clusters();
+        clusters.retain(|cluster| self.selects(cluster));
+        clusters
+    }
+
     /// This controller's engagement of the host.
     pub(crate) fn host(&self) -> Option<Arc<Engagement>> {
         self.host.borrow().clone()

@@ -36,6 +36,7 @@ struct Inner {
     news: Notify,
     /// What the server says of itself.
     version: Mutex<Option<Arc<str>>>,
+    version_changed: Notify,
     steps: Steps,
 }
 
@@ -64,6 +65,7 @@ impl Cluster {
             condition: Mutex::new(condition),
             news: Notify::new(),
             version: Mutex::default(),
+            version_changed: Notify::new(),
             steps,
         }))
     }
@@ -162,7 +164,13 @@ impl Cluster {
         let mut known = self.0.version.lock();
         if known.as_deref() != Some(version) {
             *known = Some(version.into());
+            self.0.version_changed.notify_one();
         }
+    }
+
+    /// Resolves when the server says another version than before. For one who waits.
+    pub(super) async fn version_changed(&self) {
+        self.0.version_changed.notified().await;
     }
 
     /// Resolves when the cluster's connections end.

@@ -18,6 +18,11 @@ pub(crate) trait Participant: Send + Sync + 'static {
         true
     }
 
+    /// Whether it works on nothing: what it takes part in is not of use for that.
+    fn only_looks(&self) -> bool {
+        false
+    }
+
     /// Prepares the work on a cluster: indexes and triggers, before any watch runs.
     fn attach<'a>(&'a self, cluster: &'a Cluster) -> BoxFuture<'a, ()>;
 

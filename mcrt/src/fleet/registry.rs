@@ -139,7 +139,8 @@ impl Fleet {
     /// Whether somebody takes part in the cluster, or nobody does in any.
     pub(super) fn is_of_use(&self, cluster: &Cluster) -> bool {
         let participants = self.0.participants.borrow().clone();
-        participants.is_empty() || participants.iter().any(|one| one.takes_part(cluster))
+        let mut workers = participants.iter().filter(|one| !one.only_looks()).peekable();
+        workers.peek().is_none() || workers.any(|one| one.takes_part(cluster))
     }
 
     pub(super) fn checks(&self) -> &[HealthCheck] {

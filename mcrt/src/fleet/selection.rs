@@ -1,16 +1,16 @@
 //! Which clusters of those that a provider names are engaged at all, and which of them somebody selects.
-use super::{Cluster, Fleet};
+use super::{Cluster, Fleet, FleetEvent};
 use crate::{
     cluster::{ClusterName, ClusterSelector},
     provider::ClusterSpec,
 };
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What the operator of a fleet says of its clusters.
 #[derive(Debug, Default)]
 pub(crate) struct Selection {
-    /// Which ones are engaged.
-    pub(crate) clusters: ClusterSelector,
+    /// Which ones are engaged: those that each of these selects.
+    pub(crate) clusters: Vec<ClusterSelector>,
     /// Names of properties for which a cluster's own word counts.
     pub(crate) trusted: BTreeSet<String>,
 }
@@ -29,15 +29,27 @@ impl Fleet {
         self.0.state.lock().left_out.iter().cloned().collect()
     }
 
+    /// Takes note of what a cluster says of itself.
+    pub(super) fn take_word(&self, cluster: &Cluster, reported: BTreeMap<String, String>) {
+        // Under the lock, so that listeners hear of changes in their order.
+        let mut state = self.0.state.lock();
+        let current = state.members.get(cluster.name());
+        if current.is_some_and(|member| member.cluster == *cluster) && cluster.report(reported) {
+            state.listeners.tell(&FleetEvent::Properties(cluster.clone()));
+        }
+    }
+
     /// Whether a cluster described like this is to be engaged. Nobody has asked it anything, so what it might say of
     /// itself does not count.
     pub(super) fn admits(&self, spec: &ClusterSpec) -> bool {
-        self.selection().clusters.selects(&spec.name, &spec.properties)
+        let mut clusters = self.selection().clusters.iter();
+        clusters.all(|selector| selector.selects(&spec.name, &spec.properties))
     }
 
     /// Whether a cluster of which nothing but the name can be used might be engaged.
     pub(super) fn may_admit(&self, name: &ClusterName) -> bool {
-        self.selection().clusters.may_select(name) && !self.0.state.lock().left_out.contains(name)
+        let mut clusters = self.selection().clusters.iter();
+        clusters.all(|selector| selector.may_select(name)) && !self.0.state.lock().left_out.contains(name)
     }
 
     /// A cluster is there, and not to be engaged. One that was leaves the fleet.

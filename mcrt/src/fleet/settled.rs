@@ -45,5 +45,4 @@ impl Fleet {
         let clusters = self.clusters().into_iter().chain(self.host());
         clusters.filter(|cluster| self.is_of_use(cluster))
     }
-
 }

@@ -147,7 +147,9 @@ impl Parts {
     /// Whether it is attached, or still being detached.
     fn knows(&self, participant: &Arc<dyn Participant>) -> bool {
         let attached = self.attached.iter().map(|it| &it.participant);
-        attached.chain(&self.leaving).any(|it| Arc::ptr_eq(it, participant))
+        attached
+            .chain(&self.leaving)
+            .any(|it| Arc::ptr_eq(it, participant))
     }
 }
 

@@ -3,7 +3,8 @@
 use std::{ops::Deref, sync::Arc, time::Duration};
 
 use mcrt::{
-    Cluster, ClusterSelector, Controller, FleetSettings, Manager, ManagerHandle, Provider, StartError,
+    Cluster, ClusterSelector, Controller, FleetSettings, Manager, ManagerHandle, Provider, SelfReported,
+    StartError,
     testing::{self, Servers},
 };
 use mcrt_sim::Server;
@@ -21,6 +22,7 @@ pub struct Setup<'a> {
     controllers: Vec<Controller>,
     provider: Option<SharedProvider>,
     clusters: ClusterSelector,
+    self_reported: Option<SelfReported>,
 }
 
 struct SharedProvider(Arc<dyn Provider>);
@@ -39,6 +41,7 @@ impl<'a> Setup<'a> {
             controllers: Vec::new(),
             provider: None,
             clusters: ClusterSelector::new(),
+            self_reported: None,
         }
     }
 
@@ -60,6 +63,12 @@ impl<'a> Setup<'a> {
         self
     }
 
+    /// Has clusters asked what they say of themselves.
+    pub fn self_reported(mut self, what: SelfReported) -> Self {
+        self.self_reported = Some(what);
+        self
+    }
+
     /// Another provider than that of the simulated members.
     pub fn provider(mut self, provider: impl Provider) -> Self {
         self.provider = Some(SharedProvider(Arc::new(provider)));
@@ -74,6 +83,9 @@ impl<'a> Setup<'a> {
             .host(access(self.sims.host()))
             .clusters(self.clusters)
             .fleet_settings(self.settings);
+        if let Some(what) = self.self_reported {
+            builder = builder.self_reported(what);
+        }
         for controller in self.controllers {
             builder = builder.controller(controller);
         }

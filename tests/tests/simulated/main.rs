@@ -28,6 +28,7 @@ mod refusing;
 mod requests;
 mod rotation;
 mod selection;
+mod self_reported;
 mod silent;
 mod watches;
 mod writes;

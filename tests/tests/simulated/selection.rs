@@ -14,7 +14,7 @@ use mcrt_tests::{
     random::Random,
     seeds,
     simulated::{
-        Call, Holds, Recorder, Running, Sims, config, name, secret, labelled, widget_resource, widgets,
+        Call, Holds, Recorder, Running, Sims, config, labelled, name, secret, widget_resource, widgets,
     },
 };
 use parking_lot::Mutex;
@@ -44,19 +44,25 @@ fn works_in(running: &Running<'_>, controller: &str, cluster: &str, expected: bo
 
 async fn joins(running: &Running<'_>, controller: &str, cluster: &str) {
     let what = format!("{controller} joins {cluster}");
-    running.until(&what, async || works_in(running, controller, cluster, true)).await;
+    running
+        .until(&what, async || works_in(running, controller, cluster, true))
+        .await;
 }
 
 async fn leaves(running: &Running<'_>, controller: &str, cluster: &str) {
     let what = format!("{controller} leaves {cluster}");
-    running.until(&what, async || works_in(running, controller, cluster, false)).await;
+    running
+        .until(&what, async || works_in(running, controller, cluster, false))
+        .await;
 }
 
 async fn watches(running: &Running<'_>, server: &Server, expected: u64) {
     running
-        .until("watches begin or end", async || match server.counters().open_watches {
-            open if open == expected => Ok(()),
-            open => Err(format!("{open} open, not {expected}")),
+        .until("watches begin or end", async || {
+            match server.counters().open_watches {
+                open if open == expected => Ok(()),
+                open => Err(format!("{open} open, not {expected}")),
+            }
         })
         .await;
 }
@@ -105,7 +111,11 @@ async fn a_cluster_joins_and_leaves_the_controller_that_selects_it_and_no_other(
             }
             prod.expect("b", "object", 1).unwrap();
             assert_eq!(running.cluster("a").epoch(), epoch, "its life went on");
-            assert!(prod.runs().iter().all(|run| run.cluster != "a" || run.epoch == epoch));
+            assert!(
+                prod.runs()
+                    .iter()
+                    .all(|run| run.cluster != "a" || run.epoch == epoch)
+            );
         })
         .await;
 }
@@ -133,11 +143,15 @@ async fn a_watch_that_nobody_uses_any_more_ends_and_begins_anew_when_it_is_wante
                 watches(running, &server, 1).await;
                 assert_eq!(running.cluster("a").watches().len(), 1);
                 if round == 1 {
-                    server.delete("v1", "ConfigMap", Some("default"), "deleted").unwrap();
+                    server
+                        .delete("v1", "ConfigMap", Some("default"), "deleted")
+                        .unwrap();
                 }
                 sims.label("a", PROD);
                 running
-                    .until("it is reconciled again", async || prod.expect("a", "kept", round + 1))
+                    .until("it is reconciled again", async || {
+                        prod.expect("a", "kept", round + 1)
+                    })
                     .await;
                 running.settled().await;
             }
@@ -205,7 +219,9 @@ async fn a_cluster_that_leaves_the_fleet_while_a_controller_leaves_it_is_taken_d
         .controller(selecting(&slow, "slow", labels("env=prod")))
         .controller(all.controller("all"))
         .run(async |running| {
-            running.until("it runs", async || slow.expect("a", "object", 1)).await;
+            running
+                .until("it runs", async || slow.expect("a", "object", 1))
+                .await;
             sims.label("a", TEST);
             sleep(SECOND).await;
             sims.leave("a");
@@ -232,7 +248,9 @@ fn fan_out(clusters: ClusterSelector) -> ControllerBuilder<Recorder> {
         let key = ObjectKey::namespaced("default", secret.metadata.name.as_deref().unwrap_or_default());
         let home = cx.cluster().name().clone();
         let targets = ["a", "b"].map(name);
-        targets.map(|target| Request::<ConfigMap>::new(home.clone(), key.clone()).targeting(target)).to_vec()
+        targets
+            .map(|target| Request::<ConfigMap>::new(home.clone(), key.clone()).targeting(target))
+            .to_vec()
     });
     wiring.clusters(clusters);
     wiring
@@ -250,12 +268,16 @@ async fn a_request_for_a_cluster_that_is_not_selected_is_dropped_and_that_is_sai
         .run(async |running| {
             running.settled().await;
             sims.host().create(secret("object")).unwrap();
-            running.until("it goes to a", async || seen.expect("a", "object", 1)).await;
+            running
+                .until("it goes to a", async || seen.expect("a", "object", 1))
+                .await;
             for round in 0..5 {
                 let change = labelled(secret("object"), "round", &round.to_string());
                 sims.host().replace(change).unwrap();
                 running
-                    .until("it goes to a again", async || seen.expect("a", "object", round + 2))
+                    .until("it goes to a again", async || {
+                        seen.expect("a", "object", round + 2)
+                    })
                     .await;
             }
             let told = logs.with(&["WARN", "does not select"]);
@@ -266,8 +288,12 @@ async fn a_request_for_a_cluster_that_is_not_selected_is_dropped_and_that_is_sai
             joins(running, "fan-out", "b").await;
             running.settled().await;
             seen.expect("b", "object", 0).unwrap();
-            sims.host().replace(labelled(secret("object"), "last", "1")).unwrap();
-            running.until("now it goes to b", async || seen.expect("b", "object", 1)).await;
+            sims.host()
+                .replace(labelled(secret("object"), "last", "1"))
+                .unwrap();
+            running
+                .until("now it goes to b", async || seen.expect("b", "object", 1))
+                .await;
         })
         .await;
 }
@@ -297,7 +323,11 @@ async fn a_controller_is_told_of_the_clusters_that_it_selects_as_if_there_were_n
             .until("it is told", async || {
                 let mut told = told.lock().clone();
                 told.retain(|words| words != "synced");
-                if told == expected { Ok(()) } else { Err(format!("{told:?}, not {expected:?}")) }
+                if told == expected {
+                    Ok(())
+                } else {
+                    Err(format!("{told:?}, not {expected:?}"))
+                }
             })
             .await;
     };
@@ -359,9 +389,11 @@ async fn only_controllers_that_select_a_cluster_require_something_of_it() {
     });
     let health = async |running: &Running<'_>, expected: &str| {
         running
-            .within(SECOND * 120, expected, async || match running.cluster("a").health() {
-                health if health.as_str() == expected => Ok(()),
-                health => Err(health.to_string()),
+            .within(SECOND * 120, expected, async || {
+                match running.cluster("a").health() {
+                    health if health.as_str() == expected => Ok(()),
+                    health => Err(health.to_string()),
+                }
             })
             .await;
     };
@@ -388,7 +420,9 @@ async fn only_controllers_that_select_a_cluster_require_something_of_it() {
             health(running, "degraded").await;
             server.serve(widgets());
             running
-                .within(SECOND * 300, "it is worked on", async || picky.expect("a", "object", 1))
+                .within(SECOND * 300, "it is worked on", async || {
+                    picky.expect("a", "object", 1)
+                })
                 .await;
             all.expect("a", "object", 1).unwrap();
         })
@@ -465,14 +499,20 @@ fn a_selector_that_cannot_be_read_keeps_the_program_from_starting() {
     let mut wiring = seen.wiring("seen");
     wiring.clusters(ClusterSelector::new().names([""]));
     let refused = wiring.build(seen.clone()).unwrap_err().to_string();
-    assert!(refused.contains("controller `seen`: `clusters`: `` names no cluster"), "{refused}");
+    assert!(
+        refused.contains("controller `seen`: `clusters`: `` names no cluster"),
+        "{refused}"
+    );
 }
 
 #[test]
 fn the_plan_says_which_clusters_are_selected() {
     let seen: Recorder = Recorder::default();
     let plan = selecting(&seen, "seen", labels("env=prod").names(["eu-*"])).plan();
-    assert_eq!(plan.last().map(String::as_str), Some("clusters: names eu-*; labels env=prod"));
+    assert_eq!(
+        plan.last().map(String::as_str),
+        Some("clusters: names eu-*; labels env=prod")
+    );
     assert_eq!(seen.controller("all").plan().len(), 1);
 }
 
@@ -527,7 +567,11 @@ async fn changing_sides(seed: u64) {
 }
 
 /// Who is to work in each second cluster, who is not, and its labels.
-type Side<'a> = (&'a Recorder, &'static str, &'static [(&'static str, &'static str)]);
+type Side<'a> = (
+    &'a Recorder,
+    &'static str,
+    &'static [(&'static str, &'static str)],
+);
 
 fn sides<'a>(prod: &'a Recorder, test: &'a Recorder) -> [Side<'a>; 2] {
     [(prod, "test", PROD), (test, "prod", TEST)]

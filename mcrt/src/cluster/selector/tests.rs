@@ -34,13 +34,25 @@ fn labels_are_selected_as_an_api_server_selects_them() {
         ("cores>8", "cores=16", true),
         ("cores > 8", "cores=8", false),
         ("cores<8", "cores=many", false),
-        ("example.com/env=prod, tier in (a,b),!gpu", "example.com/env=prod,tier=a", true),
-        ("example.com/env=prod,tier in (a,b),!gpu", "example.com/env=prod,tier=a,gpu=1", false),
+        (
+            "example.com/env=prod, tier in (a,b),!gpu",
+            "example.com/env=prod,tier=a",
+            true,
+        ),
+        (
+            "example.com/env=prod,tier in (a,b),!gpu",
+            "example.com/env=prod,tier=a,gpu=1",
+            false,
+        ),
     ];
     for (selector, labels, expected) in cases {
         let selector = ClusterSelector::new().labels(selector);
         selector.check().unwrap();
-        assert_eq!(selector.selects(&name("a"), &labelled(labels)), expected, "{selector} of {labels}");
+        assert_eq!(
+            selector.selects(&name("a"), &labelled(labels)),
+            expected,
+            "{selector} of {labels}"
+        );
     }
 }
 
@@ -100,7 +112,11 @@ fn every_given_part_must_hold_and_except_wins() {
         ("eu-1", "env=prod,frozen=1", false),
     ];
     for (cluster, labels, expected) in cases {
-        assert_eq!(selector.selects(&name(cluster), &labelled(labels)), expected, "{cluster} {labels}");
+        assert_eq!(
+            selector.selects(&name(cluster), &labelled(labels)),
+            expected,
+            "{cluster} {labels}"
+        );
     }
     assert_eq!(
         selector.to_string(),
@@ -113,7 +129,9 @@ fn the_word_of_a_cluster_counts_only_for_names_that_are_trusted() {
     let mut properties = Properties::default();
     let mut say = |name: &str, origin| {
         let value = "eu".to_owned();
-        properties.named.insert(name.to_owned(), Property { value, origin });
+        properties
+            .named
+            .insert(name.to_owned(), Property { value, origin });
     };
     say("a", PropertyOrigin::Provider);
     say("b", PropertyOrigin::Inventory);
@@ -158,7 +176,10 @@ fn what_cannot_be_read_says_why_and_selects_nothing() {
         (new().names(Vec::<String>::new()), "no name is given"),
         (new().names([""]), "it is empty"),
         (new().names([&long]), "longer than 253"),
-        (new().names(["a\nb"]), "`a\\nb` names no cluster: it has a control character"),
+        (
+            new().names(["a\nb"]),
+            "`a\\nb` names no cluster: it has a control character",
+        ),
         (new().names(["a", "a"]), "`a` is given twice"),
         (new().except(["a"]).except(["a"]), "`a` is given twice"),
         (new().property("", "b"), "has no name"),
