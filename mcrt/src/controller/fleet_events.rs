@@ -83,7 +83,9 @@ impl<R: Reconciler<Object: Cacheable>> Runtime<R> {
         }
         let (cluster, goes) = match &event {
             FleetEvent::Synced => return Some(event),
-            FleetEvent::Rejected(name, _) => return self.shared.may_select(name).then_some(event),
+            FleetEvent::Rejected(name, _) | FleetEvent::Cleared(name) => {
+                return self.shared.may_select(name).then_some(event);
+            }
             FleetEvent::Disengaged(cluster) => (cluster.clone(), true),
             FleetEvent::Engaged(cluster)
             | FleetEvent::Properties(cluster)

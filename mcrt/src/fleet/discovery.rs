@@ -69,9 +69,10 @@ impl Discovery {
         }
         match self.fleet.upsert(spec) {
             Ok(()) => self.fleet.accept(&name),
-            Err(error) => self
-                .fleet
-                .reject(&name, &format!("cannot build a client: {error}")),
+            Err(error) => {
+                let reason = format!("the way to it, or the credentials, cannot be used: {error}");
+                self.fleet.reject(&name, &reason);
+            }
         }
     }
 

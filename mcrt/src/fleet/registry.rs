@@ -174,11 +174,11 @@ impl Fleet {
     }
 
     /// Engages a cluster, replaces a life that is not the same, or keeps one that is. Without a client nothing
-    /// changes.
+    /// changes; without credentials that can be used, those stay.
     pub(crate) fn upsert(&self, spec: ClusterSpec) -> Result<(), ConnectError> {
         let identity = (spec.uid.clone(), spec.access.identity());
-        if self.goes_on(&spec, &identity) {
-            return Ok(());
+        if let Some(outcome) = self.goes_on(&spec, &identity) {
+            return outcome;
         }
         let life = Life::new();
         let transport = spec.access.connect(&self.0.settings.transport, &life)?;
@@ -202,29 +202,22 @@ impl Fleet {
         Ok(())
     }
 
-    /// Whether the name's life is that of the description, whose properties it then has.
-    fn goes_on(&self, spec: &ClusterSpec, identity: &(String, u64)) -> bool {
+    /// If the name's life is that of the description, it goes on with the properties and the credentials of that.
+    fn goes_on(&self, spec: &ClusterSpec, identity: &(String, u64)) -> Option<Result<(), ConnectError>> {
         let mut state = self.0.state.lock();
         let member = state.members.get(&spec.name);
-        let Some(member) = member.filter(|member| member.identity == *identity) else {
-            return false;
-        };
+        let member = member.filter(|member| member.identity == *identity)?;
         let cluster = member.cluster.clone();
-        match cluster.transport().replace_material(&spec.access) {
-            Ok(true) => {
-                tracing::info!(%cluster, "goes on with other credentials");
-                cluster.probe_soon();
-            }
-            Ok(false) => {}
-            Err(error) => {
-                tracing::warn!(%cluster, %error, "keeps its credentials: the new ones cannot be used");
-            }
+        let replaced = cluster.transport().replace_material(&spec.access);
+        if let Ok(true) = replaced {
+            tracing::info!(%cluster, "goes on with other credentials");
+            cluster.probe_soon();
         }
         // Told under the lock, so that listeners hear of changes in their order.
         if cluster.describe(spec.properties.clone()) {
             state.listeners.tell(&FleetEvent::Properties(cluster));
         }
-        true
+        Some(replaced.map(drop))
     }
 
     /// Engages the host.
@@ -274,7 +267,7 @@ impl Fleet {
     pub(crate) fn remove(&self, name: &ClusterName) {
         let mut state = self.0.state.lock();
         state.suspended.remove(name);
-        state.rejected.remove(name);
+        state.clear(name);
         state.left_out.remove(name);
         if let Some(member) = state.members.remove(name) {
             tracing::info!(cluster = %name, epoch = %member.cluster.epoch(), "disengaging");

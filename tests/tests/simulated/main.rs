@@ -25,6 +25,7 @@ mod parked;
 mod providers;
 mod reengaged;
 mod refusing;
+mod rejected;
 mod requests;
 mod rotation;
 mod selection;
