@@ -105,7 +105,7 @@ async fn a_cluster_is_known_by_its_own_word_and_selected_by_it_where_that_is_tru
                 .until("it is not selected any more", async || {
                     match running.controller("zoned").lane(&name("a")) {
                         None => Ok(()),
-                        Some(_) => Err("it is"),
+                        Some(_) => Err("it is".to_owned()),
                     }
                 })
                 .await;
@@ -182,7 +182,7 @@ async fn the_word_of_the_host_side_stands_before_that_of_the_cluster() {
                 .until("it is not selected any more", async || {
                     match running.controller("zoned").lane(&name("a")) {
                         None => Ok(()),
-                        Some(_) => Err("it is"),
+                        Some(_) => Err("it is".to_owned()),
                     }
                 })
                 .await;
@@ -287,7 +287,9 @@ async fn a_cluster_that_claims_to_be_another_takes_neither_its_name_nor_its_plac
         .run(async |running| {
             let fleet = running.handle.fleet();
             running
-                .until("evil is engaged", async || fleet.get(&name("evil")).ok_or("no"))
+                .until("evil is engaged", async || {
+                    fleet.get(&name("evil")).ok_or_else(|| "no".to_owned())
+                })
                 .await;
             let epochs = ["good", "evil"].map(|member| running.cluster(member).epoch());
             says(running, "evil", ID, Some("good")).await;
