@@ -1,10 +1,20 @@
 //! What certificates say of themselves.
-use rustls::pki_types::{CertificateDer, pem::PemObject};
+use rustls::{
+    CertificateError,
+    pki_types::{CertificateDer, pem::PemObject},
+};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use x509_cert::{
     certificate::{CertificateInner, Raw},
-    der::{DateTime, Decode},
+    der::{DateTime, Decode, asn1::ObjectIdentifier},
+    ext::pkix::ExtendedKeyUsage,
 };
+
+/// What a certificate may be used for: to serve TLS, and anything.
+const USES: [ObjectIdentifier; 2] = [
+    ObjectIdentifier::new_unwrap("1.3.6.1.5.5.7.3.1"),
+    ObjectIdentifier::new_unwrap("2.5.29.37.0"),
+];
 
 /// The certificates of a PEM text, in DER; none if there is none or one of them is damaged.
 pub(super) fn certificates(pem: &[u8]) -> Option<Vec<Vec<u8>>> {
@@ -19,6 +29,25 @@ pub(super) fn not_after(der: &[u8]) -> Option<SystemTime> {
     let certificate = CertificateInner::<Raw>::from_der(der).ok()?;
     let end = certificate.tbs_certificate().validity().not_after;
     UNIX_EPOCH.checked_add(end.to_unix_duration())
+}
+
+/// Whether a certificate in DER is good for a server now, by what it says itself; `None` if that cannot be read.
+pub(super) fn serves(der: &[u8], now: SystemTime) -> Option<Result<(), CertificateError>> {
+    let certificate = CertificateInner::<Raw>::from_der(der).ok()?;
+    let certificate = certificate.tbs_certificate();
+    let at = |time: Duration| UNIX_EPOCH.checked_add(time);
+    let validity = certificate.validity();
+    let begin = at(validity.not_before.to_unix_duration())?;
+    let end = at(validity.not_after.to_unix_duration())?;
+    let uses = certificate.get_extension::<ExtendedKeyUsage>().ok()?;
+    // One that says nothing of its use may be used for anything.
+    let may = uses.is_none_or(|(_, uses)| uses.0.iter().any(|used| USES.contains(used)));
+    Some(match now {
+        now if now < begin => Err(CertificateError::NotValidYet),
+        now if now > end => Err(CertificateError::Expired),
+        _ if !may => Err(CertificateError::InvalidPurpose),
+        _ => Ok(()),
+    })
 }
 
 /// When it expired, if it has: a date, for messages.

@@ -187,6 +187,36 @@ impl Connection {
         })
     }
 
+    /// The same user and the same trust at another address: for kubeconfigs that name one which is good elsewhere, such
+    /// as behind a port forward. The address, and the proxy before it, are vetted by the policy as those of a kubeconfig
+    /// are.
+    ///
+    /// To read a kubeconfig whose own address the policy refuses, vet it by a policy that allows it, and this by yours:
+    /// nothing is dialled in between.
+    ///
+    /// ```
+    /// use mcrt::connect::{Connection, Policy};
+    ///
+    /// # let from_a_secret = r#"{"clusters": [{"name": "c", "cluster": {"server": "https://localhost:8443"}}],
+    /// #     "contexts": [{"name": "c", "context": {"cluster": "c", "user": ""}}]}"#;
+    /// let policy = Policy::strict();
+    /// let connection = Connection::from_bytes(from_a_secret, None, &policy.clone().allow_local_servers())?
+    ///     .with_server("https://db.team-a:443", &policy)?;
+    /// assert_eq!(connection.server(), "https://db.team-a/");
+    /// # Ok::<(), mcrt::connect::Rejected>(())
+    /// ```
+    pub fn with_server(mut self, server: &str, policy: &Policy) -> Result<Self, Rejected> {
+        vetting::elsewhere::server(&mut self, server, policy)?;
+        Ok(self)
+    }
+
+    /// The same, expecting the server's certificate to be for this name rather than for that in the address; an empty
+    /// one is for that in the address.
+    pub fn with_tls_server_name(mut self, name: &str) -> Result<Self, Rejected> {
+        vetting::elsewhere::tls_server_name(&mut self, name)?;
+        Ok(self)
+    }
+
     /// The address of the API server.
     pub fn server(&self) -> String {
         self.server.to_string()

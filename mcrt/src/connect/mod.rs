@@ -47,5 +47,7 @@ pub(crate) use transport::{Housekeeping, Once};
 #[cfg(feature = "fuzzing")]
 pub(crate) use vetting::vetting_holds;
 
+#[cfg(any(feature = "file", feature = "cluster-profile"))]
+pub(crate) use kubeconfig::read_text;
 #[cfg(feature = "file")]
-pub(crate) use kubeconfig::{default_paths, merge, parse, read_text};
+pub(crate) use kubeconfig::{default_paths, merge, parse};

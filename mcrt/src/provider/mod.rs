@@ -6,15 +6,21 @@ use crate::{
 use futures::stream::BoxStream;
 use std::sync::Arc;
 
+#[cfg(feature = "cluster-profile")]
+pub mod cluster_profile;
 mod clusters;
 mod context;
 #[cfg(feature = "file")]
 mod file;
 pub mod host;
+#[cfg(feature = "kubeconfig")]
+mod kubeconfig;
 mod merge;
 mod none;
 mod prefix;
 mod restart;
+#[cfg(any(feature = "kubeconfig", feature = "cluster-api", feature = "cluster-profile"))]
+mod secret;
 #[cfg(feature = "sim")]
 mod sim;
 mod single;
@@ -26,8 +32,12 @@ pub(crate) use restart::{Event, restarting};
 
 /// The providers of this crate.
 pub mod providers {
+    #[cfg(feature = "cluster-profile")]
+    pub use super::cluster_profile::ClusterProfiles;
     #[cfg(feature = "file")]
     pub use super::file::File;
+    #[cfg(feature = "kubeconfig")]
+    pub use super::kubeconfig::Kubeconfig;
     #[cfg(feature = "sim")]
     pub use super::sim::Sim;
     pub use super::{

@@ -8,8 +8,12 @@ use super::LaunchArgs;
 use crate::{StartError, provider::Provider};
 use std::sync::Arc;
 
+#[cfg(feature = "cluster-profile")]
+mod cluster_profile;
 #[cfg(feature = "file")]
 mod file;
+#[cfg(feature = "kubeconfig")]
+mod kubeconfig;
 
 macro_rules! registry {
     ($($feature:literal => $module:ident::$args:ident,)*) => {
@@ -44,4 +48,20 @@ macro_rules! registry {
 // A line for each provider, in the order in which `--help` shows their flags.
 registry! {
     "file" => file::FileArgs,
+    "kubeconfig" => kubeconfig::KubeconfigArgs,
+    "cluster-profile" => cluster_profile::ClusterProfileArgs,
+}
+
+/// How clusters are called, as flags say it.
+#[cfg(any(feature = "kubeconfig", feature = "cluster-api"))]
+fn named_by(how: &str, provider: &str) -> Result<crate::provider::host::Names, StartError> {
+    use crate::provider::host::Names;
+    match how {
+        "short" => Ok(Names::Short),
+        "namespaced" => Ok(Names::Namespaced),
+        _ => Err(StartError::Provider {
+            name: provider.to_owned(),
+            reason: format!("`--{provider}-names` is `{how}`: give `short` or `namespaced`"),
+        }),
+    }
 }

@@ -1,6 +1,7 @@
 //! Tests of the room as a whole: servers that misbehave, kubeconfigs that do.
 mod bounds;
 mod breaker;
+mod elsewhere;
 mod environment;
 mod fingerprint;
 mod http2;

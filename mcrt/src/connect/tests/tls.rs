@@ -4,7 +4,7 @@ use super::{
     SOON, kubeconfig, yaml,
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, ExtendedKeyUsagePurpose, IsCa, KeyPair};
 use rustls::{
     RootCertStore, ServerConfig,
     pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
@@ -206,6 +206,87 @@ async fn a_server_that_refuses_a_client_certificate_is_named_with_the_reason_und
             "{protocol}: {reason}"
         );
     }
+}
+
+/// A certificate that its own key has signed, with these words on what it is.
+fn self_signed(is_ca: IsCa, years: Range<i32>, uses: &[ExtendedKeyUsagePurpose]) -> (String, String) {
+    let key = KeyPair::generate().unwrap();
+    let mut params = CertificateParams::new(vec!["api.test".to_owned()]).unwrap();
+    params.is_ca = is_ca;
+    params.not_before = rcgen::date_time_ymd(years.start, 1, 1);
+    params.not_after = rcgen::date_time_ymd(years.end, 1, 1);
+    params.extended_key_usages = uses.to_vec();
+    (params.self_signed(&key).unwrap().pem(), key.serialize_pem())
+}
+
+#[tokio::test]
+async fn a_server_is_believed_by_its_own_certificate_where_that_was_given() {
+    let authority = Authority::new();
+    let (years, no_uses) = (1975..4096, []);
+    let ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let client = ExtendedKeyUsagePurpose::ClientAuth;
+    let server_use = ExtendedKeyUsagePurpose::ServerAuth;
+    let good = "";
+    for (shown, name, expected) in [
+        // Signed by an authority that nobody has given, as some inventories have it.
+        (authority.sign("api.test"), "api.test", good),
+        (self_signed(ca, years.clone(), &no_uses), "api.test", good),
+        (self_signed(IsCa::NoCa, years.clone(), &no_uses), "api.test", good),
+        (
+            self_signed(IsCa::NoCa, years.clone(), &[server_use]),
+            "api.test",
+            good,
+        ),
+        (
+            authority.sign("api.test"),
+            "other.test",
+            "is for api.test, not for other.test",
+        ),
+        (
+            self_signed(ca, 3000..3001, &no_uses),
+            "api.test",
+            "is not valid yet",
+        ),
+        (
+            self_signed(ca, years, &[client]),
+            "api.test",
+            "its certificate is not acceptable: InvalidPurpose",
+        ),
+    ] {
+        let mut tasks = JoinSet::new();
+        let given = data("certificate-authority-data", &shown.0);
+        let server = format!("https://{}", serve_with(&authority, shown, &[], &mut tasks).await);
+        let (certificate, key) = authority.sign("client");
+        let user = [
+            data("client-certificate-data", &certificate),
+            data("client-key-data", &key),
+        ];
+        let name = format!("tls-server-name: {name}");
+        let reached = reach(&server, &[&given, &name], &[&user[0], &user[1]]).await;
+        match reached {
+            Ok(_) => assert_eq!(expected, good),
+            Err(error) => assert!(
+                expected != good && error.to_string().contains(expected),
+                "{expected}: {error}"
+            ),
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_certificate_of_one_server_vouches_for_no_other() {
+    let authority = Authority::new();
+    let mut tasks = JoinSet::new();
+    let given = data("certificate-authority-data", &authority.sign("api.test").0);
+    let shown = authority.sign("api.test");
+    let server = format!("https://{}", serve_with(&authority, shown, &[], &mut tasks).await);
+    let error = reach(&server, &[&given, "tls-server-name: api.test"], &[])
+        .await
+        .unwrap_err();
+    assert!(
+        error.to_string().contains("signed by an unknown authority"),
+        "{error}"
+    );
 }
 
 #[test]

@@ -11,6 +11,7 @@ mod crypto;
 mod deadlines;
 mod dial;
 mod impersonate;
+mod pinned;
 mod pool;
 mod retry;
 mod stream;

@@ -5,7 +5,7 @@ use super::{
         credentials::Material,
         error::ConnectError,
     },
-    crypto,
+    crypto, pinned,
 };
 use http::Uri;
 use kube::{Config, client::ConfigExt};
@@ -76,6 +76,9 @@ fn config(connection: &Connection, material: &Material) -> Option<ClientConfig> 
     }
     // The reason of a failure is left out: it can quote key material.
     let mut tls = config.rustls_client_config().ok()?;
+    if let Trust::Authorities(given) = &connection.trust {
+        pinned::pin(&mut tls, given)?;
+    }
     tls.client_auth_cert_resolver = material.resolver();
     // A client has one server, and room for 256 of them is 14 KiB each.
     tls.resumption = if material.shows_certificates() {

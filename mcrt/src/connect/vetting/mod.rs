@@ -4,6 +4,7 @@
 //! is passed over in silence. No reason repeats a value.
 mod address;
 mod choose;
+pub(super) mod elsewhere;
 mod exec;
 mod field;
 mod impersonate;

@@ -6,6 +6,9 @@ use crate::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
+/// So many of those that claim a taken name are told: there may be as many as there are objects.
+const TOLD: usize = 3;
+
 /// What every object says now. Of several that claim a name the first to claim it owns it.
 #[derive(Default)]
 pub(super) struct Claims {
@@ -22,6 +25,7 @@ struct Said {
 enum Claim {
     Good(Box<ClusterSpec>),
     Bad(String),
+    Left(String),
 }
 
 /// In the order of their claims: the first owns the name.
@@ -37,10 +41,12 @@ impl Claims {
             match one {
                 Described::Cluster(spec) => said.add(spec.name.clone(), Claim::Good(Box::new(spec))),
                 Described::Unusable { name, reason } => said.add(name, Claim::Bad(reason)),
+                Described::Left { name, reason } => said.add(name, Claim::Left(reason)),
                 Described::Nameless(reason) => drop(said.nameless.insert(reason)),
             }
         }
         let before = self.objects.remove(object).unwrap_or_default();
+        said.keep(&before);
         let new = said.nameless.difference(&before.nameless);
         changes.extend(new.cloned().map(Change::Failed));
         let is_empty = said.clusters.is_empty() && said.nameless.is_empty();
@@ -106,15 +112,19 @@ impl Claims {
     }
 
     /// What the owner of a name says of it.
-    fn owned(&self, name: &ClusterName) -> Option<Change> {
-        let owner = self.names.get(name)?.0.first()?;
-        Some(match self.objects.get(owner)?.clusters.get(name)? {
-            Claim::Good(spec) => Change::Upsert((**spec).clone()),
-            Claim::Bad(reason) => Change::Rejected {
-                name: name.clone(),
-                reason: reason.clone(),
-            },
-        })
+    fn owned(&self, name: &ClusterName) -> Vec<Change> {
+        let owner = self.names.get(name).and_then(|claimants| claimants.0.first());
+        let claim = owner.and_then(|owner| self.objects.get(owner)?.clusters.get(name));
+        let rejected = |reason: &String| Change::Rejected {
+            name: name.clone(),
+            reason: reason.clone(),
+        };
+        match claim {
+            None => Vec::new(),
+            Some(Claim::Good(spec)) => vec![Change::Upsert((**spec).clone())],
+            Some(Claim::Bad(reason)) => vec![rejected(reason)],
+            Some(Claim::Left(reason)) => vec![Change::Remove(name.clone()), rejected(reason)],
+        }
     }
 
     /// That several objects claim a name, after what its owner says of it.
@@ -125,13 +135,26 @@ impl Claims {
         if others.is_empty() {
             return None;
         }
-        let others: Vec<_> = others.iter().map(|other| format!("`{other}`")).collect();
+        let told: Vec<_> = others
+            .iter()
+            .take(TOLD)
+            .map(|other| format!("`{other}`"))
+            .collect();
+        let more = match others.len().saturating_sub(TOLD) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let (verb, gets) = if others.len() == 1 {
+            ("claims", "does")
+        } else {
+            ("claim", "do")
+        };
         Some(Change::Rejected {
             name: name.clone(),
             reason: format!(
-                "`{owner}` describes a cluster of this name, which {} claims too and does not get: name one of them \
-                 otherwise",
-                others.join(", ")
+                "`{owner}` describes a cluster of this name, which {}{more} {verb} too and {gets} not get: give each a \
+                 name of its own",
+                told.join(", ")
             ),
         })
     }
@@ -142,13 +165,23 @@ impl Said {
     fn add(&mut self, name: ClusterName, claim: Claim) {
         self.clusters.entry(name).or_insert(claim);
     }
+
+    /// What gives a cluster no name may be about any that the object described before: those stay as they were.
+    fn keep(&mut self, before: &Self) {
+        let Some(reason) = self.nameless.first().cloned() else {
+            return;
+        };
+        for name in before.clusters.keys() {
+            self.add(name.clone(), Claim::Bad(reason.clone()));
+        }
+    }
 }
 
 impl Claim {
     fn says_the_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Good(one), Self::Good(other)) => one.says_the_same(other),
-            (Self::Bad(one), Self::Bad(other)) => one == other,
+            (Self::Bad(one), Self::Bad(other)) | (Self::Left(one), Self::Left(other)) => one == other,
             _ => false,
         }
     }

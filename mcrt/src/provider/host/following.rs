@@ -1,20 +1,40 @@
 //! One stream: describes what has changed, and says what follows.
-use super::{HostReader, HostSource, claims::Claims};
+use super::{Described, HostReader, HostSource, claims::Claims};
 use crate::{
     cache::{WatchScope, WatchState},
+    cluster::ObjectKey,
     provider::{Change, ProviderContext},
 };
-use std::{collections::VecDeque, sync::Arc};
+use std::{
+    collections::{BTreeSet, VecDeque},
+    panic::AssertUnwindSafe,
+    sync::Arc,
+};
 
 pub(super) struct Following<S: HostSource> {
     source: Arc<S>,
     view: S::View,
     reader: HostReader,
     claims: Claims,
+    /// To be described, in the order of namespace and name.
+    todo: BTreeSet<ObjectKey>,
+    /// To be said.
     pending: VecDeque<Change>,
-    synced: bool,
+    stage: Stage,
     /// The watches that fail, as told.
     told: Vec<(WatchScope, WatchState)>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// Not every watch has synced: what is there cannot be told from what is not.
+    Opening,
+    /// The whole set is being described.
+    Naming,
+    /// `Synced` has been said.
+    Following,
+    /// To be started again: what is served has changed.
+    Over,
 }
 
 impl<S: HostSource> Following<S> {
@@ -26,37 +46,64 @@ impl<S: HostSource> Following<S> {
             view,
             reader,
             claims: Claims::default(),
+            todo: BTreeSet::new(),
             pending: VecDeque::new(),
-            synced: false,
+            stage: Stage::Opening,
             told: Vec::new(),
         })
     }
 
-    pub(super) async fn next(&mut self) -> Change {
+    pub(super) async fn next(&mut self) -> Option<Change> {
         loop {
             if let Some(change) = self.pending.pop_front() {
-                return change;
+                return Some(change);
+            }
+            if self.stage == Stage::Over {
+                return None;
             }
             self.look();
-            if self.pending.is_empty() {
+            if !self.pending.is_empty() {
+                continue;
+            }
+            if let Some(object) = self.todo.pop_first() {
+                self.describe(&object);
+                // Parsing takes time: a thousand objects must not hold a thread of the runtime.
+                tokio::task::yield_now().await;
+            } else if self.stage == Stage::Naming {
+                self.stage = Stage::Following;
+                return Some(Change::Synced);
+            } else {
                 self.reader.news().await;
             }
         }
     }
 
+    /// How the watches fare, and what has changed.
     fn look(&mut self) {
         let states = self.reader.states();
         self.tell_failures(&states);
-        if !self.synced && !states.iter().all(|(_, state)| *state == WatchState::Synced) {
-            return;
+        let is = |wanted| states.iter().any(|(_, state)| *state == wanted);
+        match self.stage {
+            Stage::Opening if states.iter().all(|(_, state)| *state == WatchState::Synced) => {
+                self.stage = Stage::Naming;
+            }
+            Stage::Opening => return,
+            // Another version may be served instead: whoever opens the watches again asks for it. What was said stays.
+            Stage::Following if is(WatchState::Absent) || is(WatchState::Closed) => self.stage = Stage::Over,
+            Stage::Naming | Stage::Following | Stage::Over => {}
         }
-        for object in self.reader.take() {
-            let described = self.source.describe(&self.view, &object);
-            self.pending.extend(self.claims.update(&object, described));
-        }
-        if !std::mem::replace(&mut self.synced, true) {
-            self.pending.push_back(Change::Synced);
-        }
+        self.todo.append(&mut self.reader.take());
+    }
+
+    fn describe(&mut self, object: &ObjectKey) {
+        let described =
+            std::panic::catch_unwind(AssertUnwindSafe(|| self.source.describe(&self.view, object)));
+        let described = described.unwrap_or_else(|_| {
+            // What the panic said is left out: it may quote the object.
+            let reason = format!("`{object}`: describing it panicked, which is a fault of the provider");
+            vec![Described::Nameless(reason)]
+        });
+        self.pending.extend(self.claims.update(object, described));
     }
 
     /// Each failure once, until the watch fares otherwise.

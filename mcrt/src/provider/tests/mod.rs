@@ -42,6 +42,8 @@ pub(in crate::provider) struct Reader {
     changes: BoxStream<'static, Change>,
     /// What a fleet would make of it: name to server.
     pub(in crate::provider) clusters: BTreeMap<String, String>,
+    /// What was last said of clusters that cannot be used as they are described.
+    pub(in crate::provider) rejected: BTreeMap<String, String>,
 }
 
 impl Reader {
@@ -53,6 +55,7 @@ impl Reader {
         Self {
             changes: Arc::clone(provider).changes(cx),
             clusters: BTreeMap::new(),
+            rejected: BTreeMap::new(),
         }
     }
 
@@ -61,10 +64,15 @@ impl Reader {
         let change = change.expect("the stream goes on");
         match &change {
             Change::Upsert(spec) => {
+                self.rejected.remove(spec.name.as_str());
                 self.clusters.insert(spec.name.to_string(), spec.access.server());
             }
+            Change::Rejected { name, reason } => {
+                self.rejected.insert(name.to_string(), reason.clone());
+            }
             Change::Remove(name) => {
-                let known = self.clusters.remove(name.as_str());
+                let rejected = self.rejected.remove(name.as_str());
+                let known = self.clusters.remove(name.as_str()).or(rejected);
                 assert!(known.is_some(), "`{name}` is removed but was not there");
             }
             _ => {}

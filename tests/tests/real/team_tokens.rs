@@ -1,6 +1,4 @@
 //! The `team-tokens` example on three real clusters and a real host.
-#![expect(clippy::unwrap_used, reason = "the helpers of tests fail as tests do")]
-
 use std::{collections::BTreeMap, error::Error, sync::OnceLock, time::Duration};
 
 use k8s_openapi::{

@@ -1,10 +1,4 @@
 //! What was good and turns bad, over TLS sockets and a kubeconfig file: a server's certificate, a description, a network.
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "the helpers of tests fail as tests do"
-)]
-
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
@@ -194,6 +188,8 @@ async fn a_server_that_begins_to_show_another_certificate_keeps_what_is_open_and
     let logs = Logs::keep();
     let bed = Bed::of(&["changes", "stays"]).await;
     let before = bed.engaged("changes");
+    // From here on there is a connection for requests beside that of the watches.
+    before.client().apiserver_version().await.unwrap();
     let other = Authority::new("somebody else").unwrap();
     let wrong = in_place_of(bed.server("changes"), bed.listener("changes"), &other).await;
 

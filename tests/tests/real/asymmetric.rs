@@ -1,7 +1,5 @@
 //! A kind that some clusters serve and others do not, installed and removed while a controller runs: the same story on
 //! simulated servers and on real ones.
-#![expect(clippy::unwrap_used, reason = "the helpers of tests fail as tests do")]
-
 use std::{
     collections::{BTreeMap, HashSet},
     error::Error,

@@ -1,6 +1,4 @@
 //! What only a real API server shows: restarts and expired versions, replaced tokens, field ownership.
-#![expect(clippy::unwrap_used, reason = "the helpers of tests fail as tests do")]
-
 use std::{
     collections::{BTreeMap, BTreeSet},
     error::Error,

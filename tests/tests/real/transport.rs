@@ -1,6 +1,4 @@
 //! How many connections a fleet holds, and what becomes of them, against real API servers and simulated ones over TLS.
-#![expect(clippy::unwrap_used, reason = "the helpers of tests fail as tests do")]
-
 use std::{
     collections::BTreeSet,
     error::Error,

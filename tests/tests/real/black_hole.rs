@@ -1,6 +1,4 @@
 //! Clusters that accept connections and never answer leave nothing behind when they are removed.
-#![expect(clippy::unwrap_used, reason = "the helpers of tests fail as tests do")]
-
 use std::{
     net::SocketAddr,
     sync::Arc,
