@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 
 const SECOND: Duration = Duration::from_secs(1);
-const ZONE: &str = "example.com/zone";
+const ZONE: &str = "zone.example.com";
 
 fn properties(version: &str) -> ServedKind {
     ServedKind {
@@ -47,7 +47,7 @@ fn in_zone(seen: &Recorder, zone: &str) -> Controller {
 }
 
 fn known(running: &Running<'_>, cluster: &str, property: &str) -> Option<(String, PropertyOrigin)> {
-    let properties = running.cluster(cluster).properties();
+    let properties = running.handle.fleet().get(&name(cluster))?.properties();
     let Property { value, origin } = properties.named.get(property)?;
     Some((value.clone(), *origin))
 }
@@ -163,13 +163,10 @@ async fn the_word_of_the_host_side_stands_before_that_of_the_cluster() {
         .self_reported(SelfReported::new().trust(["zone"]))
         .controller(in_zone(&seen, "eu"))
         .run(async |running| {
-            says(
-                running,
-                "a",
-                "kubernetes-version",
-                Some(&running.cluster("a").version().unwrap_or_default()),
-            )
-            .await;
+            running.settled().await;
+            sleep(SECOND).await;
+            let version = running.cluster("a").version().unwrap();
+            says(running, "a", "kubernetes-version", Some(&version)).await;
             seen.expect("a", "object", 1).unwrap();
             assert_eq!(
                 known(running, "a", "zone"),

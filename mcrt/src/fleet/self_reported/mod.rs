@@ -28,8 +28,8 @@ use tokio::task::JoinHandle;
 /// use mcrt::{ClusterSelector, Manager, SelfReported};
 ///
 /// let manager = Manager::builder()
-///     .self_reported(SelfReported::new().trust(["example.com/zone"]));
-/// let here = ClusterSelector::new().property("example.com/zone", "a");
+///     .self_reported(SelfReported::new().trust(["zone.example.com"]));
+/// let here = ClusterSelector::new().property("zone.example.com", "a");
 /// # let _ = (manager, here);
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
