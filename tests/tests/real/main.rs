@@ -9,6 +9,7 @@
 mod api_server;
 mod asymmetric;
 mod black_hole;
+mod cluster_profiles;
 mod plugins;
 mod rotation;
 mod team_tokens;
