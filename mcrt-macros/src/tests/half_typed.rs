@@ -36,7 +36,7 @@ fn half_typed_arguments_still_emit_the_struct_and_a_stand_in() {
         "for = ConfigMap, provider = mcrt::providers::Kind::new().",
         "for = ConfigMap, clusters",
         "for = ConfigMap, clusters(",
-        "for = ConfigMap, clusters(names",
+        "for = ConfigMap, clusters(names)",
         "for = ConfigMap, clusters(names())",
         "for = ConfigMap, clusters(except(, \"a\"))",
         "for = ConfigMap, clusters(labels = )",
