@@ -20,6 +20,7 @@
 //! with more to say, [`Manager`] is for those who bring their own program around it.
 pub mod apis;
 pub mod cache;
+mod child;
 pub mod cluster;
 pub mod connect;
 mod controller;
@@ -67,7 +68,7 @@ pub use controller::{
 pub use error::{Error, ErrorClass, Result};
 pub use fleet::{Cluster, Fleet, FleetEvent, FleetSettings, SelfReported};
 pub use manager::{Manager, ManagerBuilder, ManagerHandle};
-pub use provider::{Provider, providers};
+pub use provider::{Provider, ProviderExt, providers};
 pub use queue::Backoff;
 pub use start::StartError;
 
@@ -78,7 +79,9 @@ pub use mcrt_macros::{error_policy, gone, index, map, multicluster_controller, r
 
 /// What a file with a controller usually names.
 pub mod prelude {
-    pub use crate::{Action, Context, MapContext, Request, multicluster_controller, reconciler};
+    pub use crate::{
+        Action, Context, MapContext, ProviderExt as _, Request, multicluster_controller, reconciler,
+    };
 }
 
 pub use k8s_openapi;

@@ -74,10 +74,12 @@ pub(super) fn merged(asked: &[Asked<'_>], mut made: Vec<Arc<dyn Provider>>) -> A
     {
         return one;
     }
+    let names: Vec<_> = asked.iter().map(|asked| asked.name).collect();
     let sources = asked.iter().zip(made);
-    let merge = sources.fold(Merge::new(), |merge, (asked, provider)| {
-        merge.with(asked.name, provider)
-    });
+    let merge = sources.fold(
+        Merge::new().called(names.join(",")),
+        |merge, (asked, provider)| merge.with(asked.name, provider),
+    );
     Arc::new(merge)
 }
 

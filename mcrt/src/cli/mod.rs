@@ -7,6 +7,8 @@ mod logging;
 pub mod providers;
 mod selection;
 mod signals;
+#[cfg(feature = "kind")]
+mod span;
 
 pub use args::{LaunchArgs, LogFormat};
 pub use selection::SelectionArgs;

@@ -6,28 +6,40 @@ use crate::{
 use futures::stream::BoxStream;
 use std::sync::Arc;
 
+mod claims;
 #[cfg(feature = "cluster-profile")]
 pub mod cluster_profile;
 mod clusters;
 mod context;
+mod dedupe;
+mod extension;
 #[cfg(feature = "file")]
 mod file;
+mod filter;
 pub mod host;
+#[cfg(feature = "kcp")]
+mod kcp;
+#[cfg(feature = "kind")]
+mod kind;
 #[cfg(feature = "kubeconfig")]
 mod kubeconfig;
 mod merge;
+#[cfg(feature = "namespace")]
+mod namespace;
 mod none;
-mod prefix;
+mod rename;
 mod restart;
 #[cfg(any(feature = "kubeconfig", feature = "cluster-api", feature = "cluster-profile"))]
 mod secret;
 #[cfg(feature = "sim")]
 mod sim;
 mod single;
+mod stepwise;
 #[cfg(test)]
 mod tests;
 
 pub use context::ProviderContext;
+pub use extension::ProviderExt;
 pub(crate) use restart::{Event, restarting};
 
 /// The providers of this crate.
@@ -36,15 +48,23 @@ pub mod providers {
     pub use super::cluster_profile::ClusterProfiles;
     #[cfg(feature = "file")]
     pub use super::file::File;
+    #[cfg(feature = "kcp")]
+    pub use super::kcp::Kcp;
+    #[cfg(feature = "kind")]
+    pub use super::kind::Kind;
     #[cfg(feature = "kubeconfig")]
     pub use super::kubeconfig::Kubeconfig;
+    #[cfg(feature = "namespace")]
+    pub use super::namespace::Namespaces;
     #[cfg(feature = "sim")]
     pub use super::sim::Sim;
     pub use super::{
         clusters::{Clusters, NameTaken},
-        merge::Merge,
+        dedupe::Dedupe,
+        filter::Filter,
+        merge::{Merge, SourceTaken},
         none::None,
-        prefix::Prefix,
+        rename::{Prefix, Rename},
         single::Single,
     };
 }
@@ -52,7 +72,7 @@ pub mod providers {
 /// Says which clusters exist and how to reach each.
 ///
 /// A provider neither dials nor probes: the fleet does, in a task per cluster. So a provider is a stream and little
-/// more, and providers compose like streams ([`Merge`](providers::Merge), [`Prefix`](providers::Prefix)).
+/// more, and providers compose like streams ([`ProviderExt`], [`Merge`](providers::Merge)).
 ///
 /// # Guarantees
 /// - A stream begins with the whole current set, an [`Upsert`](Change::Upsert) each, then [`Synced`](Change::Synced),

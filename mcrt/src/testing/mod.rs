@@ -58,6 +58,7 @@
 //! a manager, a provider or servers of their own begin with [`Running::start`].
 #![expect(clippy::panic, reason = "this is how a test fails")]
 mod cluster;
+pub mod conformance;
 mod fleet;
 mod leaks;
 mod running;

@@ -1,7 +1,7 @@
 //! What a provider says and what becomes of it: lives that go on, end or begin anew.
 
 use std::{
-    collections::VecDeque,
+    collections::{BTreeSet, VecDeque},
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering::Relaxed},
@@ -18,6 +18,7 @@ use mcrt::{
     ClusterName, Epoch, Manager, Place, Provider, StartError, Watch,
     connect::{Access, Connection},
     provider::{Change, ClusterSpec, ProviderContext},
+    providers::{self, Merge},
 };
 use mcrt_tests::{
     logs::Logs,
@@ -324,4 +325,70 @@ async fn a_cluster_that_no_client_can_be_built_for_is_left_out_until_it_is_descr
             assert_eq!(epoch(running, "b"), good);
         })
         .await;
+}
+
+/// Case B22: in the multicluster-runtime, 40 providers added at run time got stuck in every round.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_thousand_providers_added_from_eight_tasks_while_the_manager_runs_are_all_active() {
+    const TASKS: usize = 8;
+    const EACH: usize = 125;
+    let names: Vec<_> = (0..TASKS * EACH)
+        .map(|number| format!("member-{number}"))
+        .collect();
+    let sims = Sims::of(names.iter().map(String::as_str));
+    for server in sims.servers() {
+        server.create(config("object")).unwrap();
+    }
+    let merge = Merge::new();
+    let seen: Recorder = Recorder::default();
+    let setup = sims
+        .manager()
+        .provider(merge.clone())
+        .controller(seen.controller("seen"));
+    setup
+        .run(async |running| {
+            let adding = names.chunks(EACH).map(|names| {
+                let specs: Vec<_> = names.iter().map(|name| spec(&sims.server(name))).collect();
+                let merge = merge.clone();
+                tokio::spawn(async move { add_each(&merge, specs).await })
+            });
+            for task in adding.collect::<Vec<_>>() {
+                let longest = task.await.unwrap();
+                assert!(longest < SECOND, "a call took {longest:?}");
+            }
+            running
+                .until("every cluster is active", async || {
+                    let active: BTreeSet<_> = seen.runs().iter().map(|run| run.cluster.to_string()).collect();
+                    match active.len() {
+                        all if all == names.len() => Ok(()),
+                        some => Err(format!("{some} of {} are", names.len())),
+                    }
+                })
+                .await;
+            for name in &names[1..] {
+                assert!(merge.remove(name).is_some());
+            }
+            running
+                .until("one is left", async || {
+                    match running.handle.fleet().clusters().len() {
+                        1 => Ok(()),
+                        left => Err(format!("{left} are")),
+                    }
+                })
+                .await;
+        })
+        .await;
+}
+
+/// Adds a provider for each cluster; the longest that one call took.
+async fn add_each(merge: &Merge, specs: Vec<ClusterSpec>) -> Duration {
+    let mut longest = Duration::ZERO;
+    for spec in specs {
+        let began = std::time::Instant::now();
+        let provider = providers::Single::new(spec.name.clone(), spec.access);
+        merge.add(spec.name.to_string(), provider).unwrap();
+        longest = longest.max(began.elapsed());
+        tokio::task::yield_now().await;
+    }
+    longest
 }

@@ -1,5 +1,5 @@
 //! One stream: describes what has changed, and says what follows.
-use super::{Described, HostReader, HostSource, claims::Claims};
+use super::{Described, HostReader, HostSource, claims::Objects};
 use crate::{
     cache::{WatchScope, WatchState},
     cluster::ObjectKey,
@@ -15,7 +15,7 @@ pub(super) struct Following<S: HostSource> {
     source: Arc<S>,
     view: S::View,
     reader: HostReader,
-    claims: Claims,
+    objects: Objects,
     /// To be described, in the order of namespace and name.
     todo: BTreeSet<ObjectKey>,
     /// To be said.
@@ -45,7 +45,7 @@ impl<S: HostSource> Following<S> {
             source,
             view,
             reader,
-            claims: Claims::default(),
+            objects: Objects::default(),
             todo: BTreeSet::new(),
             pending: VecDeque::new(),
             stage: Stage::Opening,
@@ -103,7 +103,7 @@ impl<S: HostSource> Following<S> {
             let reason = format!("`{object}`: describing it panicked, which is a fault of the provider");
             vec![Described::Nameless(reason)]
         });
-        self.pending.extend(self.claims.update(object, described));
+        self.pending.extend(self.objects.update(object, described));
     }
 
     /// Each failure once, until the watch fares otherwise.

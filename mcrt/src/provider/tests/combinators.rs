@@ -1,160 +1,15 @@
-//! Prefix and Merge: names, claims, and sources that fail.
-use super::{
-    Reader, name,
-    script::{Script, Step::*},
-    spec,
-};
+//! What holds for descriptions, and for everything that is made of other providers.
+use super::{Reader, name, spec};
 use crate::provider::{
-    Change, ClusterSpec,
-    providers::{Clusters, Merge, Prefix},
+    Change, ClusterSpec, Provider, ProviderContext, ProviderExt,
+    providers::{Merge, Single},
+};
+use crate::{cache::CacheSettings, connect::TransportSettings};
+use futures::{
+    StreamExt,
+    stream::{self, BoxStream},
 };
 use std::{sync::Arc, time::Duration};
-
-fn up(name: &str) -> super::script::Step {
-    Say(Change::Upsert(spec(name, name)))
-}
-
-fn synced() -> super::script::Step {
-    Say(Change::Synced)
-}
-
-#[tokio::test]
-async fn a_prefix_goes_before_every_name_and_only_there() {
-    let clusters = Clusters::new();
-    clusters.add(spec("a", "a")).unwrap();
-    let mut reader = Reader::of(&Arc::new(Prefix::new("eu/", clusters.clone())));
-    assert_eq!(reader.take(2).await, ["+eu/a", "synced"]);
-    assert_eq!(reader.clusters["eu/a"], "a");
-    clusters.remove(&name("a"));
-    assert_eq!(reader.next().await, "-eu/a");
-}
-
-#[tokio::test]
-async fn a_name_that_gets_too_long_is_said_and_its_removal_is_not() {
-    let clusters = Clusters::new();
-    let long = "x".repeat(253);
-    clusters.add(spec(&long, "a")).unwrap();
-    let mut reader = Reader::of(&Arc::new(Prefix::new("eu/", clusters.clone())));
-    assert!(reader.next().await.starts_with("!cluster `xxx"));
-    assert_eq!(reader.next().await, "synced");
-    clusters.remove(&name(&long));
-    clusters.add(spec("b", "b")).unwrap();
-    assert_eq!(reader.next().await, "+eu/b");
-}
-
-#[tokio::test(start_paused = true)]
-async fn merged_sources_sync_once_when_the_last_has() {
-    let fast = Script::of(vec![vec![up("a"), synced()]]);
-    let slow = Script::of(vec![vec![up("b"), Wait(20), synced(), up("c")]]);
-    let mut reader = Reader::of(&Arc::new(Merge::new().with("fast", fast).with("slow", slow)));
-    let first = reader.until("synced").await;
-    assert_eq!(first, ["+a", "+b", "synced"]);
-    assert_eq!(reader.next().await, "+c");
-    assert!(reader.is_quiet(Duration::from_mins(1)).await);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_merge_of_nothing_is_synced_and_stays() {
-    let mut reader = Reader::of(&Arc::new(Merge::new()));
-    assert_eq!(reader.next().await, "synced");
-    assert!(reader.is_quiet(Duration::from_mins(1)).await);
-}
-
-#[tokio::test(start_paused = true)]
-async fn the_first_to_claim_a_name_keeps_it_and_the_next_gets_it_afterwards() {
-    let (first, second) = (Clusters::new(), Clusters::new());
-    first.add(spec("a", "first")).unwrap();
-    let merge = Merge::new()
-        .with("one", first.clone())
-        .with("two", second.clone());
-    let mut reader = Reader::of(&Arc::new(merge));
-    reader.until("synced").await;
-    second.add(spec("a", "second")).unwrap();
-    assert_eq!(
-        reader.next().await,
-        "!cluster `a` of provider `two` is left out: provider `one` has one of that name; give one of them a prefix"
-    );
-    second.replace(spec("a", "second, changed"));
-    assert!(reader.is_quiet(Duration::from_mins(1)).await, "said once");
-    assert_eq!(reader.clusters["a"], "first");
-    first.remove(&name("a"));
-    assert_eq!(reader.take(2).await, ["-a", "+a"]);
-    assert_eq!(reader.clusters["a"], "second, changed");
-    second.remove(&name("a"));
-    assert_eq!(reader.next().await, "-a");
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_claim_given_up_before_its_turn_leaves_no_trace() {
-    let (first, second) = (Clusters::new(), Clusters::new());
-    first.add(spec("a", "first")).unwrap();
-    let mut reader = Reader::of(&Arc::new(
-        Merge::new()
-            .with("one", first.clone())
-            .with("two", second.clone()),
-    ));
-    reader.until("synced").await;
-    second.add(spec("a", "second")).unwrap();
-    assert!(reader.next().await.starts_with("!cluster `a`"));
-    second.remove(&name("a"));
-    assert!(reader.is_quiet(Duration::from_mins(1)).await);
-    first.remove(&name("a"));
-    assert_eq!(reader.next().await, "-a");
-    assert!(reader.is_quiet(Duration::from_mins(1)).await);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_source_that_ends_keeps_its_clusters_until_it_has_named_all_again() {
-    let ending = Script::of(vec![
-        vec![up("a"), up("b"), synced(), End],
-        vec![up("b"), Wait(5), up("c"), synced()],
-    ]);
-    let other = Clusters::new();
-    let mut reader = Reader::of(&Arc::new(
-        Merge::new().with("ending", ending).with("other", other.clone()),
-    ));
-    reader
-        .until("!provider `ending` ended: its clusters stay, it is started again")
-        .await;
-    assert_eq!(reader.clusters.len(), 2);
-    other.add(spec("x", "x")).unwrap();
-    assert_eq!(reader.next().await, "+x", "the other goes on at once");
-    assert_eq!(reader.take(3).await, ["+b", "+c", "-a"]);
-    assert_eq!(reader.clusters.keys().collect::<Vec<_>>(), ["b", "c", "x"]);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_source_that_panics_or_fails_does_not_touch_the_others() {
-    let panicking = Script::of(vec![vec![up("a"), Panic], vec![up("a"), synced()]]);
-    let failing = Script::of(vec![vec![Say(Change::Failed("no luck".into())), synced()]]);
-    let other = Clusters::new();
-    other.add(spec("x", "x")).unwrap();
-    let merge = Merge::new()
-        .with("p", panicking)
-        .with("f", failing)
-        .with("x", other);
-    let mut reader = Reader::of(&Arc::new(merge));
-    let all = reader.until("synced").await;
-    assert!(
-        all.contains(&"!provider `p` panicked: its clusters stay, it is started again".into()),
-        "{all:?}"
-    );
-    assert!(all.contains(&"!provider `f`: no luck".into()), "{all:?}");
-    assert_eq!(reader.clusters.keys().collect::<Vec<_>>(), ["a", "x"]);
-}
-
-#[tokio::test(start_paused = true)]
-async fn pauses_before_a_restart_double_up_to_half_a_minute() {
-    let never = Script::of((0..8).map(|_| vec![End]).collect());
-    let mut reader = Reader::of(&Arc::new(Merge::new().with("never", never)));
-    let began = tokio::time::Instant::now();
-    let mut at = Vec::new();
-    for _ in 0..8 {
-        reader.next().await;
-        at.push(began.elapsed().as_secs());
-    }
-    assert_eq!(at, [0, 1, 3, 7, 15, 31, 61, 91]);
-}
 
 #[test]
 fn descriptions_are_the_same_if_all_that_counts_is() {
@@ -167,4 +22,68 @@ fn descriptions_are_the_same_if_all_that_counts_is() {
         ..spec("a", "a")
     };
     assert!(!one.says_the_same(&other_uid));
+}
+
+/// One that reads the host.
+struct OfHost;
+
+impl Provider for OfHost {
+    fn name(&self) -> &'static str {
+        "of-host"
+    }
+
+    fn needs_host(&self) -> bool {
+        true
+    }
+
+    fn changes(self: Arc<Self>, cx: ProviderContext) -> BoxStream<'static, Change> {
+        let host = cx.host().map(crate::connect::Access::server).unwrap_or_default();
+        stream::iter([Change::Upsert(spec("a", &host)), Change::Synced])
+            .chain(stream::pending())
+            .boxed()
+    }
+}
+
+async fn reads_host(provider: impl Provider) {
+    assert!(provider.needs_host(), "{}", provider.name());
+    let host = spec("host", "the host").access;
+    let cx = ProviderContext::new(Some(host), TransportSettings::default(), CacheSettings::default());
+    let mut reader = Reader::with(&Arc::new(provider), cx);
+    reader.until("synced").await;
+    assert_eq!(reader.clusters.into_values().collect::<Vec<_>>(), ["the host"]);
+}
+
+#[tokio::test]
+async fn what_is_made_of_a_provider_needs_the_host_as_that_does_and_hands_it_on() {
+    reads_host(OfHost.prefix("eu/")).await;
+    reads_host(OfHost.rename(|_| Ok::<_, String>(name("b")))).await;
+    reads_host(OfHost.filter(|_| true)).await;
+    reads_host(OfHost.dedupe()).await;
+    reads_host(Merge::new().with("it", OfHost)).await;
+    reads_host(Arc::new(OfHost).dedupe()).await;
+    let single = || Single::new(name("a"), spec("a", "a").access);
+    assert!(!single().prefix("eu/").dedupe().filter(|_| true).needs_host());
+    assert_eq!(single().prefix("eu/").dedupe().filter(|_| true).name(), "single");
+}
+
+#[tokio::test(start_paused = true)]
+async fn combinators_combine() {
+    let eu: Merge = Merge::new().with("a", Single::new(name("Prod"), spec("a", "one").access));
+    let all = Merge::new()
+        .with("eu", eu.clone().prefix("eu/"))
+        .with("other", Single::new(name("US/Prod"), spec("a", "two").access))
+        .filter(|spec| spec.name.as_str().contains("Prod"))
+        .rename(|name| crate::ClusterName::new(name.as_str().to_lowercase()))
+        .dedupe();
+    let mut reader = Reader::of(&Arc::new(all));
+    assert_eq!(reader.until("synced").await, ["+eu/prod", "+us/prod", "synced"]);
+    eu.add("b", Single::new(name("Prod2"), spec("a", "two").access))
+        .unwrap();
+    assert_eq!(
+        reader.next().await,
+        "?eu/prod2: it is the same cluster as `us/prod`, and goes by that name alone"
+    );
+    eu.add("c", Single::new(name("dev"), spec("a", "three").access))
+        .unwrap();
+    assert!(reader.is_quiet(Duration::from_mins(1)).await);
 }

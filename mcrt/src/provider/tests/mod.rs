@@ -1,6 +1,11 @@
 //! Tests of the providers that are always there, and of the combinators.
 mod clusters;
 mod combinators;
+mod dedupe;
+mod filter;
+mod merge;
+mod model;
+mod rename;
 mod script;
 
 use super::{Change, ClusterSpec, Provider, ProviderContext};
@@ -24,6 +29,14 @@ pub(in crate::provider) fn spec(cluster: &str, identity: &str) -> ClusterSpec {
         )))
     });
     ClusterSpec::new(name(cluster), identity, Access::service(identity, service))
+}
+
+/// As [`spec`], rejected.
+pub(in crate::provider) fn rejected(cluster: &str, reason: &str) -> Change {
+    Change::Rejected {
+        name: name(cluster),
+        reason: reason.to_owned(),
+    }
 }
 
 /// A change as short text: `+name`, `-name`, `?name: reason`, `synced`, `!reason`.
@@ -60,6 +73,11 @@ impl Reader {
     }
 
     pub(in crate::provider) async fn next(&mut self) -> String {
+        shown(&self.change().await)
+    }
+
+    /// The next change itself.
+    pub(in crate::provider) async fn change(&mut self) -> Change {
         let change = timeout(SOON, self.changes.next()).await.expect("a change comes");
         let change = change.expect("the stream goes on");
         match &change {
@@ -77,7 +95,7 @@ impl Reader {
             }
             _ => {}
         }
-        shown(&change)
+        change
     }
 
     pub(in crate::provider) async fn take(&mut self, count: usize) -> Vec<String> {
@@ -93,6 +111,15 @@ impl Reader {
         let mut all = Vec::new();
         while all.last().map(String::as_str) != Some(wanted) {
             all.push(self.next().await);
+        }
+        all
+    }
+
+    /// Reads what there is to read, in paused time.
+    pub(in crate::provider) async fn drain(&mut self) -> Vec<String> {
+        let mut all = Vec::new();
+        while let Ok(change) = timeout(Duration::from_millis(1), self.next()).await {
+            all.push(change);
         }
         all
     }

@@ -1,4 +1,5 @@
 //! Why a credential program gave nothing. No word of what it printed is in here.
+use crate::child;
 use std::{io, time::Duration};
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -43,4 +44,19 @@ pub(in super::super) enum Failure {
     Expired,
     #[error("is no longer wanted")]
     Stopped,
+}
+
+impl From<child::Failure> for Failure {
+    fn from(failure: child::Failure) -> Self {
+        match failure {
+            child::Failure::NotFound => Self::NotFound { hint: None },
+            child::Failure::NotStarted(kind) => Self::NotStarted(kind),
+            child::Failure::TimedOut(deadline) => Self::TimedOut(deadline),
+            child::Failure::Exit(code) => Self::Exit(code),
+            child::Failure::Signal(signal) => Self::Signal(signal),
+            child::Failure::TooMuch(_) => Self::TooMuch,
+            child::Failure::Output(kind) => Self::Output(kind),
+            child::Failure::Stopped => Self::Stopped,
+        }
+    }
 }
