@@ -7,7 +7,7 @@ mod logging;
 pub mod providers;
 mod selection;
 mod signals;
-#[cfg(feature = "kind")]
+#[cfg(any(feature = "kind", feature = "command"))]
 mod span;
 
 pub use args::{LaunchArgs, LogFormat};
