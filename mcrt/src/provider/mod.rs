@@ -12,6 +12,8 @@ mod cluster_api;
 #[cfg(feature = "cluster-profile")]
 pub mod cluster_profile;
 mod clusters;
+#[cfg(feature = "command")]
+mod command;
 mod context;
 mod dedupe;
 mod extension;
@@ -31,6 +33,8 @@ mod namespace;
 mod none;
 mod rename;
 mod restart;
+#[cfg(any(feature = "kind", feature = "command"))]
+mod said;
 #[cfg(any(feature = "kubeconfig", feature = "cluster-api", feature = "cluster-profile"))]
 mod secret;
 #[cfg(feature = "sim")]
@@ -50,6 +54,8 @@ pub mod providers {
     pub use super::cluster_api::ClusterApi;
     #[cfg(feature = "cluster-profile")]
     pub use super::cluster_profile::ClusterProfiles;
+    #[cfg(feature = "command")]
+    pub use super::command::Command;
     #[cfg(feature = "file")]
     pub use super::file::File;
     #[cfg(feature = "kcp")]

@@ -12,6 +12,8 @@ use std::sync::Arc;
 mod cluster_api;
 #[cfg(feature = "cluster-profile")]
 mod cluster_profile;
+#[cfg(feature = "command")]
+mod command;
 #[cfg(feature = "file")]
 mod file;
 #[cfg(feature = "kcp")]
@@ -56,6 +58,7 @@ macro_rules! registry {
 // A line for each provider, in the order in which `--help` shows their flags.
 registry! {
     "file" => file::FileArgs,
+    "command" => command::CommandArgs,
     "kind" => kind::KindArgs,
     "kcp" => kcp::KcpArgs,
     "kubeconfig" => kubeconfig::KubeconfigArgs,
