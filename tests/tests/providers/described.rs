@@ -24,7 +24,7 @@ impl Objects {
     }
 
     pub(crate) async fn create<K: Resource<DynamicType = ()>>(&self, namespace: &str, object: Value) {
-        let status = object.get("status").map(|status| json!({"status": status}));
+        let status = object.get("status").cloned();
         let mut object = object;
         object["apiVersion"] = K::api_version(&()).into();
         object["kind"] = K::kind(&()).into();
@@ -37,9 +37,7 @@ impl Objects {
             created => drop(created.unwrap()),
         }
         if let Some(status) = status {
-            api.patch_status(&name, &PatchParams::default(), &Patch::Merge(status))
-                .await
-                .unwrap();
+            self.status::<K>(namespace, &name, status).await;
         }
     }
 
@@ -51,6 +49,19 @@ impl Objects {
     ) {
         let api = self.api::<K>(namespace);
         api.patch(name, &PatchParams::default(), &Patch::Merge(change))
+            .await
+            .unwrap();
+    }
+
+    pub(crate) async fn status<K: Resource<DynamicType = ()>>(
+        &self,
+        namespace: &str,
+        name: &str,
+        status: Value,
+    ) {
+        let api = self.api::<K>(namespace);
+        let change = Patch::Merge(json!({"status": status}));
+        api.patch_status(name, &PatchParams::default(), &change)
             .await
             .unwrap();
     }

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "adapters fail as tests do")]
 
 mod cluster_api;
+mod cluster_profile;
 mod described;
 mod file;
 mod kubeconfig;
