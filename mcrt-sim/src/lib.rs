@@ -11,12 +11,13 @@
 //! has no socket and, while it is idle, no task of its own, so a thousand idle ones cost next to nothing and
 //! tests run under paused time: what a cluster's controllers do (collect garbage, end namespaces) is done by a
 //! task that starts with the write that gives rise to it and ends with its work, in the same order in every
-//! run. A [`Fleet`] is a host and members that join and leave. [`Faults`] is a plan of what goes wrong, built
-//! on a hook that returns a [`Verdict`].
+//! run. A [`Fleet`] is a host and members that join and leave; a [`Kcp`] is workspaces behind one address, and views
+//! of several at once. [`Faults`] is a plan of what goes wrong, built on a hook that returns a [`Verdict`].
 //!
 //! Inside, every module uses those before it and none after: `refusal` (errors), `schema` and `crd` (types),
 //! `state` (objects, kinds, the log), `request`, `merge`, `read` and `write`, `access`, `api` (operations and
-//! discovery), `faults`, `door` (the ways in). They meet in `server`, which holds the state that all work on.
+//! discovery), `faults`, `door` (the ways in). They meet in `server`, which holds the state that all work on. `kcp` is
+//! made of servers, and finds the one that a path leads to.
 //!
 //! ```
 //! use mcrt_sim::{Fault, Faults, Requests, Server};
@@ -43,6 +44,7 @@ mod direct;
 mod door;
 mod faults;
 mod fleet;
+mod kcp;
 mod merge;
 mod read;
 mod refusal;
@@ -65,6 +67,7 @@ pub use faults::fault::Fault;
 pub use faults::plan::Faults;
 pub use faults::requests::Requests;
 pub use fleet::{Fleet, FleetChange};
+pub use kcp::{Export, Initializer, Kcp, Workspace};
 pub use refusal::status::Status;
 pub use request::info::{RequestInfo, Verb};
 pub use server::Server;

@@ -31,7 +31,7 @@ pub(crate) struct Inner {
     uid: Mutex<String>,
     store: Mutex<Store>,
     knobs: Mutex<Knobs>,
-    pub(crate) tokens: Tokens,
+    pub(crate) tokens: Arc<Tokens>,
     pub(crate) gate: Arc<Gate>,
     pub(crate) counting: Arc<Counting>,
 }
@@ -52,7 +52,13 @@ impl Inner {
         if !store.seeded {
             store.seed(&self.uid.lock());
         }
+        store.catch_up();
         store
+    }
+
+    /// The state as it is, also before the first look.
+    pub(crate) fn raw_store(&self) -> MutexGuard<'_, Store> {
+        self.store.lock()
     }
 
     /// What happens to a request: what the hook says, or the plan where it says nothing.
@@ -84,12 +90,17 @@ const VERSION: &str = "v1.37.2+sim";
 impl Server {
     /// A server with the built-in kinds and namespaces.
     pub fn new(name: &str) -> Self {
+        Self::holding(name, Store::new(), Arc::default())
+    }
+
+    /// A server of this state, which lets in whoever these tokens let in.
+    pub(crate) fn holding(name: &str, store: Store, tokens: Arc<Tokens>) -> Self {
         Self(Arc::new(Inner {
             name: name.to_owned(),
             uid: Mutex::new(new_uid()),
-            store: Mutex::new(Store::new()),
+            store: Mutex::new(store),
             knobs: Mutex::default(),
-            tokens: Tokens::default(),
+            tokens,
             gate: Arc::default(),
             counting: Arc::default(),
         }))

@@ -16,32 +16,32 @@ use tokio_util::task::TaskTracker;
 use tower::Service as _;
 
 use crate::door::listener::Listen;
+use crate::door::service::Service;
 use crate::door::socket::Socket;
-use crate::server::Server;
 
 /// How many requests one HTTP/2 connection may have open; what real servers allow.
 const STREAMS: u32 = 100;
 
 /// Serves a connection until its client ends it or a fault breaks it.
-pub(crate) async fn serve(server: Server, socket: Socket, listen: Arc<Listen>) {
+pub(crate) async fn serve(service: Service, socket: Socket, listen: Arc<Listen>) {
     #[cfg(feature = "tls")]
     if let Some(authority) = &listen.authority {
         match authority.acceptor(listen.http1_only).accept(socket.clone()).await {
-            Ok(stream) => exchange(server, socket, stream, &listen).await,
+            Ok(stream) => exchange(service, socket, stream, &listen).await,
             Err(error) => tracing::debug!(%error, "a client does not agree on TLS"),
         }
         return;
     }
-    exchange(server, socket.clone(), socket, &listen).await;
+    exchange(service, socket.clone(), socket, &listen).await;
 }
 
-async fn exchange<S>(server: Server, socket: Socket, stream: S, listen: &Listen)
+async fn exchange<S>(service: Service, socket: Socket, stream: S, listen: &Listen)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let broken = Arc::new(Notify::new());
-    let service = service_fn(|request: Request<Incoming>| {
-        let answer = server.service().call(request);
+    let answers = service_fn(|request: Request<Incoming>| {
+        let answer = service.clone().call(request);
         let broken = Arc::clone(&broken);
         // A concrete error: a boxed one is not `Send` enough for the compiler inside a spawned task.
         async move {
@@ -63,7 +63,7 @@ where
     if listen.http1_only {
         builder = builder.http1_only();
     }
-    let running = builder.serve_connection(TokioIo::new(stream), service);
+    let running = builder.serve_connection(TokioIo::new(stream), answers);
     tokio::select! {
         biased;
         // A request without an answer takes the whole connection along, over HTTP/2 too.

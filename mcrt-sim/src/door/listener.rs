@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 #[cfg(feature = "tls")]
 use crate::door::authority::Authority;
 use crate::door::connection;
+use crate::door::service::Service;
 use crate::door::socket::Socket;
 use crate::server::Server;
 
@@ -102,13 +103,19 @@ impl Server {
 
     /// Serves on a port, as is said.
     pub async fn listen_with(&self, listen: Listen) -> io::Result<Listener> {
+        self.service().listen_with(listen).await
+    }
+}
+
+impl Service {
+    pub(crate) async fn listen_with(&self, listen: Listen) -> io::Result<Listener> {
         let socket = TcpListener::bind(listen.addr).await?;
         let addr = socket.local_addr()?;
         let stop = CancellationToken::new();
         let (control, controlled) = watch::channel(Control::default());
         let url = format!("{}://{addr}", listen.scheme());
         let port = Port {
-            server: self.clone(),
+            service: self.clone(),
             listen: Arc::new(listen.on(addr)),
             control: controlled,
             connections: JoinSet::new(),
@@ -180,7 +187,7 @@ impl Drop for Listener {
 
 /// What the listener's task works with.
 struct Port {
-    server: Server,
+    service: Service,
     listen: Arc<Listen>,
     control: watch::Receiver<Control>,
     connections: JoinSet<()>,
@@ -228,10 +235,11 @@ impl Port {
     }
 
     fn take(&mut self, stream: TcpStream) {
-        let socket = Socket::new(stream, Arc::clone(&self.server.0.gate));
+        let (gate, counting) = self.service.sockets();
+        let socket = Socket::new(stream, gate);
         let control = *self.control.borrow();
-        let server = self.server.clone();
-        let counted = server.0.counting.connect();
+        let service = self.service.clone();
+        let counted = counting.connect();
         let life = {
             let (socket, listen) = (socket.clone(), Arc::clone(&self.listen));
             async move {
@@ -240,9 +248,9 @@ impl Port {
                     Sockets::Reset => socket.break_off(),
                     Sockets::CloseAfter(after) => {
                         // In time or not, it is closed now.
-                        let _ = tokio::time::timeout(after, connection::serve(server, socket, listen)).await;
+                        let _ = tokio::time::timeout(after, connection::serve(service, socket, listen)).await;
                     }
-                    Sockets::Serve | Sockets::Refuse => connection::serve(server, socket, listen).await,
+                    Sockets::Serve | Sockets::Refuse => connection::serve(service, socket, listen).await,
                 }
             }
         };

@@ -16,9 +16,11 @@ use tower::BoxError;
 use crate::api::answer::{self, Answer};
 use crate::api::reviews;
 use crate::door::body::{Body, Guards};
-use crate::door::counters::Open;
+use crate::door::counters::{Counting, Open};
 use crate::faults::effects::{Effects, Instead, Spoil};
+use crate::faults::gate::Gate;
 use crate::faults::stream::{broken, refused, spoil_events, spoil_whole};
+use crate::kcp::front::{Front, Way};
 use crate::refusal::status::Status;
 use crate::request::info::{RequestInfo, Verb};
 use crate::server::Server;
@@ -29,17 +31,40 @@ const LARGEST_BODY: usize = 3 << 20;
 /// A server as a `tower` service. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Service {
-    server: Server,
+    door: Door,
     /// What requests show that show nothing themselves.
     authorization: Option<HeaderValue>,
+}
+
+/// What is behind a service.
+#[derive(Clone, Debug)]
+enum Door {
+    Server(Server),
+    Front(Front),
 }
 
 impl Service {
     pub(crate) fn new(server: Server) -> Self {
         Self {
-            server,
+            door: Door::Server(server),
             authorization: None,
         }
+    }
+
+    pub(crate) fn to_front(front: Front) -> Self {
+        Self {
+            door: Door::Front(front),
+            authorization: None,
+        }
+    }
+
+    /// What its sockets are cut off by, and counted in.
+    pub(crate) fn sockets(&self) -> (Arc<Gate>, Arc<Counting>) {
+        let server = match &self.door {
+            Door::Server(server) => server.clone(),
+            Door::Front(front) => front.server(),
+        };
+        (Arc::clone(&server.0.gate), Arc::clone(&server.0.counting))
     }
 
     /// Shows a bearer token with every request that shows none itself, as clients do that hold one.
@@ -76,20 +101,24 @@ where
                 .entry(AUTHORIZATION)
                 .or_insert_with(|| header.clone());
         }
-        let server = self.server.clone();
+        let way = match &self.door {
+            Door::Server(server) => Way::straight(server),
+            Door::Front(front) => front.find(&request),
+        };
         // Counted from here, not from the first poll: a request that is never polled is open as well.
-        let open = server.0.counting.open();
-        Box::pin(serve(server, request, open))
+        let open = way.server.0.counting.open();
+        Box::pin(serve(way, request, open))
     }
 }
 
-async fn serve<B>(server: Server, request: Request<B>, open: Open) -> Result<Response<Body>, BoxError>
+async fn serve<B>(way: Way, request: Request<B>, open: Open) -> Result<Response<Body>, BoxError>
 where
     B: http_body::Body<Data = Bytes> + Send + 'static,
     B::Error: Into<BoxError>,
 {
+    let server = &way.server;
     let (parts, body) = request.into_parts();
-    let mut info = RequestInfo::read(&parts);
+    let mut info = RequestInfo::read(&parts, way.base);
     let caller = server.0.tokens.caller(info.token());
     info.set_user(caller.name());
     let guards = Guards {
@@ -111,8 +140,10 @@ where
     if effects.replay > 0 && info.verb() == Verb::Watch {
         info.start_earlier(effects.replay);
     }
-    if let Err(status) = caller.check(&server.0, &info) {
-        server.0.counting.refuse(status.code());
+    if let Err(status) = way.check(&caller, &info) {
+        if matches!(status.code(), 401 | 403) {
+            server.0.counting.refuse(status.code());
+        }
         return Ok(refuse(&status, guards));
     }
     let answer = match read_body(body).await? {
@@ -120,6 +151,7 @@ where
             .unwrap_or_else(|| answer::answer(&server.0, &info, &body)),
         Err(status) => Err(status),
     };
+    way.follow(&info);
     if effects.lost {
         return Err(broken());
     }

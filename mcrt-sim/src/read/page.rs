@@ -23,6 +23,9 @@ struct Token {
     rv: i64,
     #[serde(default)]
     start: String,
+    /// The logical cluster, where a list shows several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    cluster: Option<String>,
 }
 
 const VERSION: &str = "meta.k8s.io/v1";
@@ -30,7 +33,11 @@ const VERSION: &str = "meta.k8s.io/v1";
 impl Position {
     /// The token for the objects of one namespace or of all.
     pub(crate) fn encode(&self, namespace: Option<&str>) -> String {
-        let ObjectKey { namespace: of, name } = &self.after;
+        let ObjectKey {
+            cluster,
+            namespace: of,
+            name,
+        } = &self.after;
         let start = if namespace.is_some() || of.is_empty() {
             format!("{name}\0")
         } else {
@@ -43,6 +50,7 @@ impl Position {
             v: VERSION.to_owned(),
             rv,
             start,
+            cluster: cluster.as_deref().map(str::to_owned),
         };
         // Text and a number: nothing in it can fail to be written.
         URL_SAFE_NO_PAD.encode(serde_json::to_vec(&token).unwrap_or_default())
@@ -79,6 +87,7 @@ impl Position {
             (None, Some((namespace, name))) => ObjectKey::new(namespace, name),
             (None, None) => ObjectKey::new("", key),
         };
+        let after = after.within(token.cluster.map(Into::into));
         Ok(Self {
             version: u64::try_from(token.rv).ok(),
             after,

@@ -38,6 +38,7 @@ pub enum Verb {
 pub struct RequestInfo {
     verb: Verb,
     method: Method,
+    base: String,
     path: String,
     group: String,
     version: String,
@@ -55,13 +56,16 @@ pub struct RequestInfo {
 }
 
 impl RequestInfo {
-    pub(crate) fn read(parts: &Parts) -> Self {
+    /// Reads a request whose path begins with that many bytes that lead to the server.
+    pub(crate) fn read(parts: &Parts, base: usize) -> Self {
+        let (base, path) = parts.uri.path().split_at(base);
         let header = |name| text(&parts.headers, name).to_owned();
         let query = parts.uri.query().unwrap_or_default();
         let mut info = Self {
             verb: Verb::Raw,
             method: parts.method.clone(),
-            path: parts.uri.path().to_owned(),
+            base: base.to_owned(),
+            path: path.to_owned(),
             group: String::new(),
             version: String::new(),
             plural: String::new(),
@@ -124,9 +128,15 @@ impl RequestInfo {
         self.verb
     }
 
-    /// The path without the query.
+    /// The path without the query, and without what comes before the server's own paths.
     pub fn path(&self) -> &str {
         &self.path
+    }
+
+    /// What comes before: `/clusters/root:org` for a workspace that is reached through a [`Kcp`](crate::Kcp), else
+    /// nothing.
+    pub fn base_path(&self) -> &str {
+        &self.base
     }
 
     /// The API group; empty for the core group and for paths that are not about a resource.

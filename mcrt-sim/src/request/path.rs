@@ -54,7 +54,7 @@ pub(crate) fn read(path: &str) -> Option<Parts> {
 }
 
 /// Undoes percent-encoding in a path segment; `+` stands for itself there.
-fn decode(segment: &str) -> Cow<'_, str> {
+pub(crate) fn decode(segment: &str) -> Cow<'_, str> {
     if !segment.contains('%') {
         return Cow::Borrowed(segment);
     }

@@ -120,11 +120,17 @@ impl Resource {
         if version < self.trimmed {
             return None;
         }
-        let start = namespace.map(|namespace| ObjectKey::new(namespace, ""));
+        // A namespace is one range, or one in each logical cluster.
+        let first = self.objects.first_key_value();
+        let is_wide = first.is_some_and(|(key, _)| key.cluster.is_some());
+        let start = namespace.filter(|_| !is_wide);
+        let start = start.map(|namespace| ObjectKey::new(namespace, ""));
         let after = after.or(start.as_ref());
         let from = (after.map_or(Bound::Unbounded, Bound::Excluded), Bound::Unbounded);
         let here = |key: &ObjectKey| namespace.is_none_or(|namespace| *key.namespace == *namespace);
-        let objects = self.objects.range(from).take_while(|(key, _)| here(key));
+        let range = self.objects.range(from);
+        let range = range.take_while(|(key, _)| is_wide || here(key));
+        let objects = range.filter(|(key, _)| here(key));
         let newer = self.log.partition_point(|event| event.version <= version);
         if newer == self.log.len() {
             return Some(objects.map(|(_, object)| Arc::clone(object)).collect());

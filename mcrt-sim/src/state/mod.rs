@@ -5,6 +5,7 @@ pub(crate) mod kind;
 pub(crate) mod log;
 pub(crate) mod object;
 pub(crate) mod registry;
+pub(crate) mod shared;
 pub(crate) mod store;
 pub(crate) mod target;
 pub(crate) mod view;

@@ -15,6 +15,8 @@ use crate::state::kind::Version;
 /// Where an object lives; the namespace is empty for cluster-scoped objects.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct ObjectKey {
+    /// The logical cluster, where one server shows the objects of several.
+    pub(crate) cluster: Option<Arc<str>>,
     pub(crate) namespace: Arc<str>,
     pub(crate) name: Arc<str>,
 }
@@ -22,9 +24,16 @@ pub(crate) struct ObjectKey {
 impl ObjectKey {
     pub(crate) fn new(namespace: &str, name: &str) -> Self {
         Self {
+            cluster: None,
             namespace: namespace.into(),
             name: name.into(),
         }
+    }
+
+    /// The same in a logical cluster.
+    pub(crate) fn within(mut self, cluster: Option<Arc<str>>) -> Self {
+        self.cluster = cluster;
+        self
     }
 }
 
@@ -32,6 +41,7 @@ impl ObjectKey {
 /// it goes out, so the same bytes serve gets, lists, watches and every version of the kind.
 ///
 /// No `Debug`: the body may hold a Secret's data.
+#[derive(Clone)]
 pub(crate) struct Object {
     pub(crate) key: ObjectKey,
     pub(crate) version: u64,
@@ -145,6 +155,13 @@ impl Object {
     /// The same object under another resource version, as a deletion event shows it.
     pub(crate) fn at_version(&self, version: u64) -> Self {
         Self::freeze(self.content(), version)
+    }
+
+    /// The same object as seen from outside of its logical cluster.
+    pub(crate) fn in_cluster(&self, cluster: &Arc<str>) -> Self {
+        let mut object = self.clone();
+        object.key.cluster = Some(Arc::clone(cluster));
+        object
     }
 
     /// Writes the object as the given version serves it.

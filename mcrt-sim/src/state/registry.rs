@@ -118,6 +118,13 @@ impl Registry {
         (!builtin).then(|| self.put(kind))
     }
 
+    /// Serves a kind of another server, unless it is known.
+    pub(crate) fn adopt(&mut self, kind: &Kind) {
+        if self.by_id(&kind.id).is_none() {
+            self.put(kind.clone());
+        }
+    }
+
     pub(crate) fn unserve(&mut self, id: &str) {
         if self.0.contains_key(id) {
             Arc::make_mut(&mut self.0).remove(id);

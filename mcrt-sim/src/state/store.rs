@@ -9,6 +9,7 @@ use crate::state::kind::{CRDS, Kind};
 use crate::state::log::{Event, Resource};
 use crate::state::object::{Object, ObjectKey};
 use crate::state::registry::Registry;
+use crate::state::shared::{Part, Turn};
 use crate::state::view::View;
 use crate::state::work::{Work, WorkQueue};
 
@@ -34,6 +35,8 @@ pub(crate) struct Store {
     pub(crate) seeded: bool,
     /// What follows from the writes so far and has not been done yet.
     pub(crate) work: WorkQueue,
+    /// Set where it is one of several that share their versions.
+    pub(crate) part: Option<Arc<Part>>,
 }
 
 impl Store {
@@ -47,6 +50,7 @@ impl Store {
             dependents: HashMap::new(),
             seeded: false,
             work: WorkQueue::default(),
+            part: None,
         }
     }
 
@@ -126,7 +130,10 @@ impl Store {
         old: Option<Arc<Object>>,
         value: &mut Value,
     ) -> Arc<Object> {
-        self.version += 1;
+        let part = self.part.clone();
+        let mut turn = part.as_deref().map(Part::turn);
+        self.version = turn.as_mut().map_or(self.version + 1, Turn::next);
+        self.mark(value);
         let new = Arc::new(Object::freeze_in_place(value, self.version));
         let place = Place {
             kind: Arc::clone(&kind.id),
@@ -147,15 +154,30 @@ impl Store {
             new: Arc::clone(&new),
             removed: false,
         };
+        if let Some(turn) = turn {
+            turn.show(kind, &event);
+        }
         let resource = self.resource(kind);
         resource.objects.insert(new.key.clone(), Arc::clone(&new));
         resource.push(event);
+        if let Some(part) = &part {
+            part.reconsider(kind, self, &new.key);
+        }
         new
+    }
+
+    /// Names the logical cluster in an object, as every object does that lives in one.
+    pub(crate) fn mark(&self, value: &mut Value) {
+        if let Some(part) = &self.part {
+            part.mark(value);
+        }
     }
 
     /// Removes an object; `last` is what the deletion event shows, if it differs from what is stored.
     pub(crate) fn remove(&mut self, kind: &Kind, old: &Arc<Object>, last: Option<Value>) -> Arc<Object> {
-        self.version += 1;
+        let part = self.part.clone();
+        let mut turn = part.as_deref().map(Part::turn);
+        self.version = turn.as_mut().map_or(self.version + 1, Turn::next);
         let version = self.version;
         let last = last.map_or_else(|| old.at_version(version), |value| Object::freeze(value, version));
         let last = Arc::new(last);
@@ -169,9 +191,15 @@ impl Store {
             new: Arc::clone(&last),
             removed: true,
         };
+        if let Some(turn) = turn {
+            turn.show(kind, &event);
+        }
         let resource = self.resource(kind);
         resource.objects.remove(&old.key);
         resource.push(event);
+        if let Some(part) = &part {
+            part.reconsider(kind, self, &last.key);
+        }
         last
     }
 

@@ -176,6 +176,7 @@ impl Store {
         let mut before = target.thaw(old);
         prepare::keep_server_fields(target, &before, value, options);
         prepare::normalise(target, value);
+        self.mark(value);
         validate::check_change(target, &before, value)?;
         conform::check(target, Some(&before), value, options.status)?;
         if target.kind.is_crd() && !options.status {
