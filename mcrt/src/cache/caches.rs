@@ -1,25 +1,30 @@
 //! All caches of one engaged cluster.
 use super::{
     feed::Shares,
+    hub::Hubs,
     limits::{ClusterLists, ListLimits},
     observed::observed,
+    pulse::Pulse,
     scope::{Cacheable, WatchScope, WatchState},
     served::Served,
     settings::CacheSettings,
     shared::{AnyCache, CacheStats, Shared},
-    source::Source,
+    source::{Feeds, Source},
     store::Cache,
     streaming::Streaming,
     writer::Writer,
 };
-use crate::{cluster::ClusterName, connect::Breaker};
+use crate::{
+    cluster::ClusterName,
+    connect::{Breaker, Transport},
+};
 use kube::Client;
 use parking_lot::Mutex;
 use std::{
     any::{Any, TypeId},
     collections::HashMap,
     fmt,
-    sync::Arc,
+    sync::{Arc, Weak},
     time::Duration,
 };
 use tokio::sync::mpsc;
@@ -47,6 +52,8 @@ struct Registry {
     client: Option<Client>,
     /// Made of it for the first watch; likewise taken.
     observed: Option<Client>,
+    /// Whose watches this cluster has a part in, and which; likewise taken. The server owns them.
+    hubs: Option<(Weak<Hubs>, Arc<str>)>,
     entries: HashMap<(TypeId, WatchScope), Entry>,
 }
 
@@ -61,7 +68,7 @@ impl Registry {
     }
 
     fn forget_clients(&mut self) {
-        (self.client, self.observed) = (None, None);
+        (self.client, self.observed, self.hubs) = (None, None, None);
     }
 }
 
@@ -101,12 +108,31 @@ impl Caches {
             registry: Mutex::new(Registry {
                 client: Some(client),
                 observed: None,
+                hubs: None,
                 entries: HashMap::new(),
             }),
             tracker,
             _stopped_when_dropped: stop.clone().drop_guard(),
             stop,
         }
+    }
+
+    /// The caches of a cluster that is reached this way: where it is a part of a server that serves many, watches are
+    /// shared with the others.
+    pub(crate) fn of(
+        cluster: ClusterName,
+        transport: &Transport,
+        limits: Arc<ListLimits>,
+        settings: CacheSettings,
+    ) -> Self {
+        let (client, breaker) = (transport.client(), transport.breaker().clone());
+        let hubs = transport.shared().map(|(base, key)| {
+            let hubs = Hubs::of(&base, Arc::clone(&limits), settings.clone());
+            (hubs.map_or_else(Weak::new, |hubs| Arc::downgrade(&hubs)), key)
+        });
+        let caches = Self::new(cluster, client, breaker, limits, settings);
+        caches.registry.lock().hubs = hubs;
+        caches
     }
 
     /// The one cache of a scope, created idle if it is not there. Its writer task belongs to these caches. Must be
@@ -123,16 +149,12 @@ impl Caches {
             return Cache(Arc::clone(shared));
         }
         let (commands, inbox) = mpsc::unbounded_channel();
-        let shared = Arc::new(Shared::new(self.cluster.clone(), scope, commands));
-        let Some(client) = registry.observed(&self.tracker) else {
+        let Some((source, pulses)) = self.source::<K>(&mut registry, &scope, kind) else {
+            let shared = Shared::new(self.cluster.clone(), scope, Vec::new(), commands);
             shared.state.send_replace(WatchState::Closed);
-            return Cache(shared);
+            return Cache(Arc::new(shared));
         };
-        let source = Source {
-            client,
-            kind,
-            shares: self.shares.clone(),
-        };
+        let shared = Arc::new(Shared::new(self.cluster.clone(), scope, pulses, commands));
         let writer = Writer::new(Arc::clone(&shared), source);
         self.tracker.spawn(writer.run(inbox, self.stop.clone()));
         let typed = Box::new(Arc::clone(&shared));
@@ -144,6 +166,28 @@ impl Caches {
             },
         );
         Cache(shared)
+    }
+
+    /// Where the events of a scope come from, and their signs of life; none once closed.
+    fn source<K: Cacheable>(
+        &self,
+        registry: &mut Registry,
+        scope: &WatchScope,
+        kind: K::DynamicType,
+    ) -> Option<(Source<K>, Vec<Arc<Pulse>>)> {
+        if let Some((hubs, key)) = &registry.hubs {
+            let seat = hubs.upgrade()?.open::<K>(scope, kind, key);
+            let pulses = seat.pulses();
+            return Some((Source::Shared(seat), pulses));
+        }
+        let feeds = Feeds {
+            client: registry.observed(&self.tracker)?,
+            kind,
+            shares: self.shares.clone(),
+        };
+        let streams = scope.namespaces.len().max(1);
+        let pulses = (0..streams).map(|_| Arc::new(Pulse::new())).collect();
+        Some((Source::Own(feeds), pulses))
     }
 
     /// How each watch fares.

@@ -4,7 +4,7 @@ use crate::{
     connect::ConnectError,
     redaction::{self, NO_CREDENTIALS},
 };
-use kube::{client::AuthError, runtime::watcher};
+use kube::{client::AuthError, core::ApiResource, runtime::watcher};
 use std::{error::Error, fmt, iter};
 
 /// Longest text taken over from a server or a transport.
@@ -79,6 +79,20 @@ impl Failure {
             kind,
             step,
             code,
+            text,
+        }
+    }
+
+    /// A kind whose objects live in no namespace, in a cluster that is a namespace.
+    pub(super) fn clustered(kind: &ApiResource) -> Self {
+        let text = format!(
+            "{} live in no namespace, and this cluster is a namespace: watch them in the cluster that it is a part of",
+            kind.plural
+        );
+        Self {
+            kind: Kind::Forbidden,
+            step: "watch",
+            code: 403,
             text,
         }
     }

@@ -2,6 +2,7 @@
 use super::{
     backoff::Backoff,
     failure::{Failure, Kind},
+    fed::Fed,
     limits::{ClusterLists, ListPermit},
     observed::asking,
     pruned::Pruned,
@@ -37,15 +38,6 @@ const RETURN_SPREAD: Duration = Duration::from_secs(1);
 const ESTABLISHED: Duration = Duration::from_secs(30);
 /// Longest pause that a server may ask for.
 const MAX_RETRY_AFTER: Duration = Duration::from_mins(1);
-
-/// What a feed gives to the writer.
-pub(super) enum Fed<K> {
-    Event(Event<Pruned<K>>),
-    /// The server accepted a watch that goes on from a list.
-    Opened,
-    /// The feed failed, and will go on after a pause of its own.
-    Failed(Failure),
-}
 
 /// What all feeds of a cluster share.
 #[derive(Clone)]
@@ -231,7 +223,7 @@ impl<K: Cacheable> Feed<K> {
             }
             Event::InitApply(_) => {}
         }
-        Some(Fed::Event(event))
+        Some(event.into())
     }
 
     fn recovered(&mut self) {
@@ -269,7 +261,7 @@ impl<K: Cacheable> Feed<K> {
             self.renew();
         }
         self.pause = self.pause_after(failure.kind);
-        (failure.kind != Kind::Interrupted).then_some(Fed::Failed(failure))
+        (failure.kind != Kind::Interrupted).then(|| Fed::failed(failure))
     }
 
     fn pause_after(&mut self, kind: Kind) -> Option<Pause> {

@@ -1,7 +1,11 @@
 //! The form in which an object is kept, which readers do not see.
-use super::{packed::Packed, scope::Cacheable, table::KeyRef};
+use super::{
+    packed::{LOGICAL_CLUSTER, Packed},
+    scope::Cacheable,
+    table::KeyRef,
+};
 use crate::cluster::ObjectKey;
-use std::{cell::OnceCell, fmt, sync::Arc};
+use std::{borrow::Cow, cell::OnceCell, fmt, sync::Arc};
 
 /// An object in a cache. Clones share it.
 pub(super) enum Kept<K> {
@@ -34,6 +38,19 @@ impl<K: Cacheable> Kept<K> {
         match self {
             Self::Decoded(object) => object.meta().uid.as_deref(),
             Self::Packed(packed) => packed.uid(),
+        }
+    }
+
+    /// The logical cluster of kcp that it belongs to.
+    pub(super) fn logical_cluster(&self) -> Option<Cow<'_, str>> {
+        match self {
+            Self::Decoded(object) => {
+                let annotations = object.meta().annotations.as_ref()?;
+                annotations
+                    .get(LOGICAL_CLUSTER)
+                    .map(|name| Cow::Borrowed(&**name))
+            }
+            Self::Packed(packed) => packed.logical_cluster(),
         }
     }
 

@@ -12,7 +12,9 @@ mod backoff;
 mod caches;
 mod delta;
 mod failure;
+mod fed;
 mod feed;
+mod hub;
 mod index;
 mod kept;
 mod limits;
@@ -37,8 +39,11 @@ mod tests;
 mod waits;
 mod writer;
 
+#[cfg(feature = "kcp")]
+pub(crate) use backoff::Backoff;
 pub use caches::Caches;
 pub use delta::{Delta, DeltaSink, Origin};
+pub use hub::SharedWatch;
 pub use index::{IndexRef, Keys};
 pub use kept::Seen;
 pub use limits::ListLimits;

@@ -70,6 +70,29 @@ impl<'a> Metadata<'a> {
     }
 }
 
+/// The annotation in which kcp says what logical cluster an object belongs to.
+pub(super) const LOGICAL_CLUSTER: &str = "kcp.io/cluster";
+
+/// As much of an object as says whose it is.
+#[derive(Deserialize)]
+struct Owned<'a> {
+    #[serde(borrow)]
+    metadata: Option<Annotated<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Annotated<'a> {
+    #[serde(borrow)]
+    annotations: Option<Annotations<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Annotations<'a> {
+    // As `LOGICAL_CLUSTER`.
+    #[serde(borrow, rename = "kcp.io/cluster")]
+    cluster: Option<Word<'a>>,
+}
+
 /// A string, borrowed from the text where it has no escapes.
 #[derive(Deserialize)]
 struct Word<'a>(#[serde(borrow)] Cow<'a, str>);
@@ -107,6 +130,12 @@ impl Packed {
 
     pub(super) fn uid(&self) -> Option<&str> {
         self.uid.map(|span| self.word(span))
+    }
+
+    /// The logical cluster of kcp that it belongs to. Looks for it: few ask, and once for each event.
+    pub(super) fn logical_cluster(&self) -> Option<Cow<'_, str>> {
+        let owned: Owned<'_> = serde_json::from_str(&self.text[..self.object_ends as usize]).ok()?;
+        Some(owned.metadata?.annotations?.cluster?.0)
     }
 
     pub(super) fn version(&self) -> Option<&str> {

@@ -61,10 +61,10 @@ impl<K: Cacheable> Shared<K> {
     pub(super) fn new(
         cluster: ClusterName,
         scope: WatchScope,
+        pulses: Vec<Arc<Pulse>>,
         commands: mpsc::UnboundedSender<Command<K>>,
     ) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
-        let streams = scope.namespaces.len().max(1);
         Self {
             id: NEXT.fetch_add(1, Relaxed),
             cluster,
@@ -72,7 +72,7 @@ impl<K: Cacheable> Shared<K> {
             table: RwLock::new(Table::new()),
             state: watch::Sender::new(WatchState::Idle),
             was_synced: AtomicBool::new(false),
-            pulses: (0..streams).map(|_| Arc::new(Pulse::new())).collect(),
+            pulses,
             panics: AtomicU64::new(0),
             commands,
         }

@@ -69,7 +69,8 @@ impl StreamStatus {
         again
     }
 
-    fn is_barred(&self) -> bool {
+    /// Whether the kind is absent or forbidden.
+    pub(super) fn is_barred(&self) -> bool {
         matches!(self.state, WatchState::Absent | WatchState::Forbidden)
     }
 

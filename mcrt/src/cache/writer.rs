@@ -2,10 +2,9 @@
 use super::{
     delta::{Delta, Origin},
     failure::Failure,
-    feed::Fed,
+    fed::Fed,
     index::{Indexer, Values},
     kept::{Kept, Seen},
-    pruned::Pruned,
     scope::{Cacheable, WatchState},
     shared::Shared,
     source::Source,
@@ -16,7 +15,6 @@ use futures::{
     StreamExt,
     stream::{BoxStream, SelectAll},
 };
-use kube::runtime::watcher::Event;
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, atomic::Ordering},
@@ -105,8 +103,13 @@ impl<K: Cacheable> Writer<K> {
         if !self.streams.is_empty() {
             return;
         }
-        for (index, feed) in self.source.feeds(&self.shared).enumerate() {
-            feeds.push(feed.into_stream().map(move |fed| (index, fed)).boxed());
+        for (index, feed) in self
+            .source
+            .streams(&self.shared.scope, &self.shared.pulses)
+            .into_iter()
+            .enumerate()
+        {
+            feeds.push(feed.map(move |fed| (index, fed)).boxed());
             self.streams.push(StreamStatus::new());
         }
         self.publish();
@@ -142,23 +145,27 @@ impl<K: Cacheable> Writer<K> {
 
     fn take(&mut self, stream: usize, fed: Fed<K>) {
         match fed {
-            Fed::Event(Event::Init) => self.streams[stream].list += 1,
-            Fed::Event(Event::InitApply(object)) => {
+            Fed::ListBegins => self.streams[stream].list += 1,
+            Fed::Listed(object) => {
                 if self.streams[stream].lists() {
                     self.publish();
                 }
                 self.put(stream, object, Origin::List);
             }
-            Fed::Event(Event::InitDone) => self.list_ends(stream),
-            Fed::Event(Event::Apply(object)) => self.put(stream, object, Origin::Watch),
-            Fed::Event(Event::Delete(object)) => self.delete(object),
+            Fed::ListEnds => self.list_ends(stream),
+            Fed::Changed(object) => self.put(stream, object, Origin::Watch),
+            Fed::Gone(object, origin) => self.delete(&object, origin),
+            Fed::Relisted => {
+                self.recovers(stream, StreamStatus::listed);
+                self.tell(Delta::Relisted, Origin::List);
+            }
             Fed::Opened => self.recovers(stream, StreamStatus::opened),
             Fed::Failed(failure) => self.failed(stream, &failure),
         }
     }
 
-    fn put(&mut self, stream: usize, object: Pruned<K>, origin: Origin) {
-        let new = Seen::new(object.into_kept());
+    fn put(&mut self, stream: usize, object: Kept<K>, origin: Origin) {
+        let new = Seen::new(object);
         let stamp = self.stamp(stream);
         let known = self.find(&new.kept);
         if let Some((slot, old)) = known {
@@ -182,13 +189,13 @@ impl<K: Cacheable> Writer<K> {
     }
 
     /// Tells of the object as the cache held it: its labels and owners are those that subscribers and indexes know.
-    fn delete(&self, object: Pruned<K>) {
-        let Some((slot, _)) = self.find(&object.into_kept()) else {
+    fn delete(&self, object: &Kept<K>, origin: Origin) {
+        let Some((slot, _)) = self.find(object) else {
             return;
         };
         let removed = self.shared.table.write().remove(slot);
         if let Some(last) = removed {
-            self.tell(Delta::Deleted(&Seen::new(last)), Origin::Watch);
+            self.tell(Delta::Deleted(&Seen::new(last)), origin);
         }
     }
 
@@ -225,16 +232,17 @@ impl<K: Cacheable> Writer<K> {
     }
 
     fn recovers(&mut self, stream: usize, how: fn(&mut StreamStatus) -> bool) {
-        if how(&mut self.streams[stream]) {
+        if how(&mut self.streams[stream]) && !self.source.is_shared() {
             self.shared.say_recovered();
         }
         self.publish();
     }
 
     fn failed(&mut self, stream: usize, failure: &Failure) {
-        let same_within = self.source.shares.settings.retry_after.saturating_mul(3);
+        let same_within = self.source.retry_after().saturating_mul(3);
         let again = self.streams[stream].fails(failure, same_within);
-        self.shared.say_failure(failure, again);
+        // Of a watch that many share it is said once, where they share it.
+        self.shared.say_failure(failure, again || self.source.is_shared());
         self.publish();
     }
 

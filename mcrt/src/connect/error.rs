@@ -1,5 +1,5 @@
 //! Why a cluster cannot be described, and why it cannot be reached.
-use std::{fmt, path::PathBuf, time::Duration};
+use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
 
 /// Why a kubeconfig, or one context of it, cannot be used.
 ///
@@ -199,6 +199,9 @@ pub enum ConnectError {
     /// The transport failed: name resolution, TCP, TLS or a connection that broke.
     #[error("the API server cannot be reached: {0}")]
     Unreachable(#[source] Box<kube::Error>),
+    /// What several clusters of one [`SharedServer`](super::SharedServer) asked together failed.
+    #[error(transparent)]
+    Shared(Arc<ConnectError>),
 }
 
 /// What did not come in time.
@@ -241,6 +244,7 @@ impl ConnectError {
             | Self::Dial { .. }
             | Self::Handshake { .. }
             | Self::Unreachable(_) => true,
+            Self::Shared(error) => error.is_of_transport(),
             Self::Tls { .. }
             | Self::NoRuntime
             | Self::NoCrypto
@@ -256,14 +260,22 @@ impl ConnectError {
     /// Whether it is about credentials that this side does not have, so that no request was sent: nothing is known of
     /// the server.
     pub fn is_about_credentials(&self) -> bool {
-        matches!(
-            self,
-            Self::TokenFile { .. } | Self::Plugin { .. } | Self::ClientCertificate { .. }
-        )
+        match self {
+            Self::Shared(error) => error.is_about_credentials(),
+            error => matches!(
+                error,
+                Self::TokenFile { .. } | Self::Plugin { .. } | Self::ClientCertificate { .. }
+            ),
+        }
     }
 
     /// The error of this module that is the cause of another, such as a `kube::Error`.
     pub fn within<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a Self> {
-        std::iter::successors(Some(error), |error| error.source()).find_map(|error| error.downcast_ref())
+        let found = std::iter::successors(Some(error), |error| error.source())
+            .find_map(|error| error.downcast_ref())?;
+        match found {
+            Self::Shared(error) => Some(error),
+            error => Some(error),
+        }
     }
 }

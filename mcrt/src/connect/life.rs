@@ -1,4 +1,6 @@
 //! The owner of every task that one cluster's transport spawns.
+use super::shared::Lease;
+use parking_lot::Mutex;
 use std::future::Future;
 use tokio_util::{
     sync::CancellationToken,
@@ -17,6 +19,8 @@ use tokio_util::{
 #[derive(Debug, Default)]
 pub struct Life {
     ward: Ward,
+    /// What of other lives goes on as long as this one.
+    leases: Mutex<Vec<Lease>>,
 }
 
 impl Life {
@@ -42,6 +46,15 @@ impl Life {
         self.ward.token.cancel();
         self.ward.tracker.close();
         self.ward.tracker.wait().await;
+        let leases = std::mem::take(&mut *self.leases.lock());
+        for lease in leases {
+            lease.end().await;
+        }
+    }
+
+    /// Holds a share of a server, which is given back when everything of this life has ended.
+    pub(super) fn lend(&self, lease: Lease) {
+        self.leases.lock().push(lease);
     }
 
     /// How many tasks are running.
@@ -72,6 +85,11 @@ pub(super) struct Ward {
 impl Ward {
     pub(super) fn token(&self) -> &CancellationToken {
         &self.token
+    }
+
+    /// What counts its tasks, and is waited for at the end.
+    pub(super) fn tracker(&self) -> &TaskTracker {
+        &self.tracker
     }
 
     /// Runs a task until it is done or the life ends.

@@ -23,6 +23,7 @@ mod policy;
 mod probe;
 mod service;
 mod settings;
+mod shared;
 #[cfg(test)]
 mod tests;
 mod transport;
@@ -42,6 +43,8 @@ pub use settings::{
     BreakerSettings, CredentialSettings, Http2Settings, Limits, RequestBudget, RetrySettings,
     TransportSettings,
 };
+pub(crate) use shared::{Base, Division};
+pub use shared::{Member, SharedServer};
 pub(crate) use transport::{Housekeeping, Once};
 
 #[cfg(feature = "fuzzing")]

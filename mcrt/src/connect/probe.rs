@@ -97,7 +97,7 @@ pub(crate) async fn ask<T: DeserializeOwned>(
 }
 
 /// Our own errors come back wrapped; they say more than their wrapping.
-fn classify(error: kube::Error) -> ConnectError {
+pub(super) fn classify(error: kube::Error) -> ConnectError {
     // The worker of a client that has ended hands out one error to all, so it cannot be taken out.
     if matches!(ConnectError::within(&error), Some(ConnectError::Ended)) {
         return ConnectError::Ended;

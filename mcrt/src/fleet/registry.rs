@@ -161,10 +161,9 @@ impl Fleet {
         }
         let life = Life::new();
         let transport = spec.access.connect(&self.0.settings.transport, &life)?;
-        let caches = Caches::new(
+        let caches = Caches::of(
             spec.name.clone(),
-            transport.client(),
-            transport.breaker().clone(),
+            &transport,
             self.0.lists.clone(),
             self.0.settings.caches.of(&spec.name, &spec.properties),
         );

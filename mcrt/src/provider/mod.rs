@@ -17,11 +17,15 @@ mod extension;
 mod file;
 mod filter;
 pub mod host;
+#[cfg(feature = "kcp")]
+mod kcp;
 #[cfg(feature = "kind")]
 mod kind;
 #[cfg(feature = "kubeconfig")]
 mod kubeconfig;
 mod merge;
+#[cfg(feature = "namespace")]
+mod namespace;
 mod none;
 mod rename;
 mod restart;
@@ -44,10 +48,14 @@ pub mod providers {
     pub use super::cluster_profile::ClusterProfiles;
     #[cfg(feature = "file")]
     pub use super::file::File;
+    #[cfg(feature = "kcp")]
+    pub use super::kcp::Kcp;
     #[cfg(feature = "kind")]
     pub use super::kind::Kind;
     #[cfg(feature = "kubeconfig")]
     pub use super::kubeconfig::Kubeconfig;
+    #[cfg(feature = "namespace")]
+    pub use super::namespace::Namespaces;
     #[cfg(feature = "sim")]
     pub use super::sim::Sim;
     pub use super::{

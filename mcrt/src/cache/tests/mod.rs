@@ -9,6 +9,7 @@ mod outages;
 mod packing;
 mod relists;
 mod server;
+mod shared;
 mod streaming;
 mod subscribers;
 

@@ -12,10 +12,14 @@ use std::sync::Arc;
 mod cluster_profile;
 #[cfg(feature = "file")]
 mod file;
+#[cfg(feature = "kcp")]
+mod kcp;
 #[cfg(feature = "kind")]
 mod kind;
 #[cfg(feature = "kubeconfig")]
 mod kubeconfig;
+#[cfg(feature = "namespace")]
+mod namespace;
 
 macro_rules! registry {
     ($($feature:literal => $module:ident::$args:ident,)*) => {
@@ -51,8 +55,10 @@ macro_rules! registry {
 registry! {
     "file" => file::FileArgs,
     "kind" => kind::KindArgs,
+    "kcp" => kcp::KcpArgs,
     "kubeconfig" => kubeconfig::KubeconfigArgs,
     "cluster-profile" => cluster_profile::ClusterProfileArgs,
+    "namespace" => namespace::NamespaceArgs,
 }
 
 /// How clusters are called, as flags say it.

@@ -21,13 +21,13 @@ mod tls;
 
 use super::{
     authorize::Authorize, breaker::Breaker, connection::Connection, credentials::Material,
-    error::ConnectError, guard, life::Life, settings::TransportSettings,
+    error::ConnectError, guard, life::Life, service::ServiceAccess, settings::TransportSettings,
 };
 use impersonate::Impersonating;
 use kube::client::middleware::BaseUriLayer;
 use pool::Pool;
 use std::sync::Arc;
-use tower::ServiceBuilder;
+use tower::{Layer, ServiceBuilder};
 
 pub(super) use bounded::Bounded;
 pub(super) use call::Call;
@@ -37,6 +37,9 @@ pub(super) use deadlines::Until;
 pub(super) use retry::copy_of;
 pub(super) use tally::Tallied;
 
+/// What lies behind the client of a connection.
+type Wire = Impersonating<<BaseUriLayer as Layer<Authorize<Pool>>>::Service>;
+
 /// Builds the client of a connection. Dials nothing.
 pub(super) fn client(
     connection: &Connection,
@@ -45,12 +48,32 @@ pub(super) fn client(
     breaker: &Breaker,
     life: &Life,
 ) -> Result<kube::Client, ConnectError> {
+    let service = wire(connection, material, settings, life)?;
+    guard::client(service, connection.namespace.clone(), settings, breaker, life)
+}
+
+/// What lies behind the client of a connection, as a service.
+pub(super) fn service(
+    connection: &Connection,
+    material: &Material,
+    settings: &TransportSettings,
+    life: &Life,
+) -> Result<ServiceAccess, ConnectError> {
+    let wire = wire(connection, material, settings, life)?;
+    Ok(ServiceAccess::new(connection.server(), wire))
+}
+
+fn wire(
+    connection: &Connection,
+    material: &Material,
+    settings: &TransportSettings,
+    life: &Life,
+) -> Result<Wire, ConnectError> {
     let pool = Pool::new(connection, material, settings, life.ward())?;
     let headers = Arc::new(impersonate::headers(connection.impersonate.as_ref())?);
-    let service = ServiceBuilder::new()
+    Ok(ServiceBuilder::new()
         .layer_fn(|inner| Impersonating::new(inner, Arc::clone(&headers)))
         .layer(BaseUriLayer::new(connection.server.clone()))
         .layer_fn(|inner| Authorize::new(inner, material.clone()))
-        .service(pool);
-    guard::client(service, connection.namespace.clone(), settings, breaker, life)
+        .service(pool))
 }
