@@ -17,6 +17,7 @@ pages! {
     builder: "src/builder.md"
     providers: "src/providers.md"
     provider_kind: "src/provider-kind.md"
+    provider_command: "src/provider-command.md"
     provider_kubeconfig: "src/provider-kubeconfig.md"
     provider_namespace: "src/provider-namespace.md"
     provider_cluster_profile: "src/provider-cluster-profile.md"

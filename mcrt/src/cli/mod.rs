@@ -6,7 +6,7 @@ mod host;
 mod logging;
 pub mod providers;
 mod signals;
-#[cfg(feature = "kind")]
+#[cfg(any(feature = "kind", feature = "command"))]
 mod span;
 
 pub use args::{LaunchArgs, LogFormat};

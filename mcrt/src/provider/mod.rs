@@ -10,6 +10,8 @@ mod claims;
 #[cfg(feature = "cluster-profile")]
 pub mod cluster_profile;
 mod clusters;
+#[cfg(feature = "command")]
+mod command;
 mod context;
 mod dedupe;
 mod extension;
@@ -29,6 +31,8 @@ mod namespace;
 mod none;
 mod rename;
 mod restart;
+#[cfg(any(feature = "kind", feature = "command"))]
+mod said;
 #[cfg(any(feature = "kubeconfig", feature = "cluster-api", feature = "cluster-profile"))]
 mod secret;
 #[cfg(feature = "sim")]
@@ -46,6 +50,8 @@ pub(crate) use restart::{Event, restarting};
 pub mod providers {
     #[cfg(feature = "cluster-profile")]
     pub use super::cluster_profile::ClusterProfiles;
+    #[cfg(feature = "command")]
+    pub use super::command::Command;
     #[cfg(feature = "file")]
     pub use super::file::File;
     #[cfg(feature = "kcp")]

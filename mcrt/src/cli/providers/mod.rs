@@ -10,6 +10,8 @@ use std::sync::Arc;
 
 #[cfg(feature = "cluster-profile")]
 mod cluster_profile;
+#[cfg(feature = "command")]
+mod command;
 #[cfg(feature = "file")]
 mod file;
 #[cfg(feature = "kcp")]
@@ -54,6 +56,7 @@ macro_rules! registry {
 // A line for each provider, in the order in which `--help` shows their flags.
 registry! {
     "file" => file::FileArgs,
+    "command" => command::CommandArgs,
     "kind" => kind::KindArgs,
     "kcp" => kcp::KcpArgs,
     "kubeconfig" => kubeconfig::KubeconfigArgs,
