@@ -7,6 +7,8 @@ use futures::stream::BoxStream;
 use std::sync::Arc;
 
 mod claims;
+#[cfg(feature = "cluster-api")]
+mod cluster_api;
 #[cfg(feature = "cluster-profile")]
 pub mod cluster_profile;
 mod clusters;
@@ -48,6 +50,8 @@ pub(crate) use restart::{Event, restarting};
 
 /// The providers of this crate.
 pub mod providers {
+    #[cfg(feature = "cluster-api")]
+    pub use super::cluster_api::ClusterApi;
     #[cfg(feature = "cluster-profile")]
     pub use super::cluster_profile::ClusterProfiles;
     #[cfg(feature = "command")]

@@ -8,6 +8,8 @@ use super::LaunchArgs;
 use crate::{StartError, provider::Provider};
 use std::sync::Arc;
 
+#[cfg(feature = "cluster-api")]
+mod cluster_api;
 #[cfg(feature = "cluster-profile")]
 mod cluster_profile;
 #[cfg(feature = "command")]
@@ -60,6 +62,7 @@ registry! {
     "kind" => kind::KindArgs,
     "kcp" => kcp::KcpArgs,
     "kubeconfig" => kubeconfig::KubeconfigArgs,
+    "cluster-api" => cluster_api::ClusterApiArgs,
     "cluster-profile" => cluster_profile::ClusterProfileArgs,
     "namespace" => namespace::NamespaceArgs,
 }
