@@ -252,7 +252,7 @@ async fn kcp(site: &Site) -> Outcome<(Listener, String, PathBuf)> {
     workspace
         .server()
         .create(config)
-        .map_err(|status| status.message)?;
+        .map_err(|status| status.message().to_owned())?;
     let cluster = json!({
         "server": format!("{}/clusters/root:provider", listener.url().trim_end_matches('/')),
         "certificate-authority-data": k8s_openapi::ByteString(authority.pem().as_bytes().to_vec()),
