@@ -6,7 +6,7 @@ mod host;
 mod logging;
 pub mod providers;
 mod signals;
-#[cfg(feature = "kind")]
+#[cfg(any(feature = "kind", feature = "command"))]
 mod span;
 
 pub use args::{LaunchArgs, LogFormat};
@@ -165,8 +165,10 @@ impl Launch {
             }
         };
         tokio::select! {
-            ran = self.run_until(asked) => ran,
+            // Listens for signals before anything else is done: one that comes early must not end the process out of order.
+            biased;
             () = signals::insisted(ask) => std::process::exit(130),
+            ran = self.run_until(asked) => ran,
         }
     }
 
