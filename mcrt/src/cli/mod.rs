@@ -188,8 +188,10 @@ impl Launch {
             }
         };
         tokio::select! {
-            ran = self.run_until(asked) => ran,
+            // Listens for signals before anything else is done: one that comes early must not end the process out of order.
+            biased;
             () = signals::insisted(ask) => std::process::exit(130),
+            ran = self.run_until(asked) => ran,
         }
     }
 
