@@ -31,7 +31,11 @@ impl Objects {
         let object: DynamicObject = serde_json::from_value(object).unwrap();
         let name = object.metadata.name.clone().unwrap();
         let api = self.api::<K>(namespace);
-        api.create(&PostParams::default(), &object).await.unwrap();
+        match api.create(&PostParams::default(), &object).await {
+            // What is no description may be there already.
+            Err(kube::Error::Api(status)) if status.code == 409 => {}
+            created => drop(created.unwrap()),
+        }
         if let Some(status) = status {
             self.status::<K>(namespace, &name, status).await;
         }
@@ -76,9 +80,7 @@ impl Objects {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
         };
-        tokio::time::timeout(self.site.limit(), gone)
-            .await
-            .unwrap_or_else(|_| panic!("{name} is deleted"));
+        tokio::time::timeout(self.site.limit(), gone).await.unwrap();
     }
 
     /// Begins to delete an object that stays.

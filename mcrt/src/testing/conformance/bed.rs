@@ -248,10 +248,10 @@ impl<A: Adapter> Bed<'_, A> {
         self.until(&format!("`{object}` of `{cluster}` is filled in"), async || {
             self.seen.expect(cluster.as_str(), &name)?;
             let config = configs.get(&name).await.map_err(|error| error.to_string())?;
-            match config.data.unwrap_or_default().contains_key(FILLED) {
-                true => Ok(()),
-                false => Err("it is reconciled and not filled in".to_owned()),
-            }
+            let is_filled = config.data.unwrap_or_default().contains_key(FILLED);
+            is_filled
+                .then_some(())
+                .ok_or_else(|| "it is reconciled and not filled in".to_owned())
         })
         .await;
     }

@@ -24,9 +24,8 @@ pub(super) async fn a_fleet_may_begin_empty<A: Adapter>(stage: &Stage<A>) {
     stage
         .fleet(async |bed| {
             let fleet = bed.running.manager().fleet();
-            bed.until("the fleet is synced", async || match fleet.is_synced() {
-                true => Ok(()),
-                false => Err("not yet"),
+            bed.until("the fleet is synced", async || {
+                fleet.is_synced().then_some(()).ok_or("not yet")
             })
             .await;
             assert!(bed.names().is_empty(), "{:?}", bed.names());
