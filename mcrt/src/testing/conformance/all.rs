@@ -1,5 +1,5 @@
 //! All checks side by side, each in a thread with a runtime of its own.
-use super::{Adapter, CHECKS, Site, Verdict, run};
+use super::{Adapter, CHECKS, Site, Verb, Verdict, run};
 use parking_lot::Mutex;
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -18,11 +18,14 @@ const STACK: usize = 8 << 20;
 /// # Panics
 /// If the provider does not behave as it should; the message names the checks, and what was wrong stands before it.
 pub fn run_all<A: Adapter>(site: impl AsyncFn() -> Option<Site> + Sync) {
+    let mut order: Vec<usize> = (0..CHECKS.len()).collect();
+    // Whoever runs a program for credentials does so seldom: what waits for that begins first.
+    order.sort_by_key(|at| !CHECKS[*at].needs.contains(&Verb::Rotate));
     let (next, verdicts) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let work = || {
         while let Some((at, check)) = {
-            let at = next.fetch_add(1, Relaxed);
-            CHECKS.get(at).map(|check| (at, check))
+            let turn = next.fetch_add(1, Relaxed);
+            order.get(turn).map(|at| (*at, &CHECKS[*at]))
         } {
             let verdict = catch_unwind(AssertUnwindSafe(|| alone::<A>(check.name, &site)));
             verdicts.lock().push((at, verdict.ok()));
