@@ -28,5 +28,6 @@ mod refusing;
 mod requests;
 mod rotation;
 mod silent;
+mod slices;
 mod watches;
 mod writes;

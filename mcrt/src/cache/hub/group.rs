@@ -56,6 +56,11 @@ impl<K: Cacheable> Group<K> {
         all
     }
 
+    /// Those that are told of it.
+    pub(super) fn readers(&self) -> &[Arc<Mailbox<K>>] {
+        &self.readers
+    }
+
     /// Takes an object in. Gives how often it was told of; an object that did not change is no news.
     pub(super) fn put(&mut self, object: Kept<K>, stamp: Stamp, origin: Origin) -> usize {
         let known = self.table.find(object.key());

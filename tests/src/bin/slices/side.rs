@@ -9,6 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use super::Outcome;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::{config::Kubeconfig, runtime::reflector::ObjectRef};
 use mcrt::{
@@ -17,7 +18,6 @@ use mcrt::{
 };
 use mcrt_tests::measure::Numbers;
 use serde::{Deserialize, Serialize};
-use super::Outcome;
 
 /// Said once everything is watched.
 pub(crate) const READY: &str = "ready";
