@@ -21,6 +21,7 @@ pages! {
     provider_namespace: "src/provider-namespace.md"
     provider_cluster_profile: "src/provider-cluster-profile.md"
     inventories: "src/inventories.md"
+    provider_kcp: "src/provider-kcp.md"
     credentials: "src/credentials.md"
     trusting_kubeconfigs: "src/trusting-kubeconfigs.md"
     when_a_cluster_is_down: "src/when-a-cluster-is-down.md"

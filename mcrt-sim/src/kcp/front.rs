@@ -231,7 +231,7 @@ impl Way {
                 caller.check_deed(&server.0, &deed)?;
             }
         }
-        let writes = !matches!(info.verb(), Verb::Get | Verb::List | Verb::Watch | Verb::Raw);
+        let writes = writes(info);
         match &self.bounds {
             Bounds::Nothing(status) => Err(status.clone()),
             Bounds::Reads if writes || info.verb() == Verb::Get => Err(Status::method_not_allowed()),
@@ -246,10 +246,14 @@ impl Way {
     /// Lets follow what follows from a write.
     pub(crate) fn follow(&self, info: &RequestInfo) {
         let kcp = self.kcp.as_ref();
-        if matches!(info.group(), "apis.kcp.io" | "core.kcp.io") && info.verb() != Verb::Watch {
+        if matches!(info.group(), "apis.kcp.io" | "core.kcp.io") && writes(info) {
             kcp.into_iter().for_each(Kcp::settle);
         }
     }
+}
+
+fn writes(info: &RequestInfo) -> bool {
+    !matches!(info.verb(), Verb::Get | Verb::List | Verb::Watch | Verb::Raw)
 }
 
 fn left() -> Status {

@@ -8,6 +8,7 @@ use serde::{Deserialize, Deserializer};
 
 pub mod cluster_profile;
 pub mod cluster_property;
+pub mod kcp;
 
 /// Makes a struct of `metadata`, `spec` and, where it is named, an optional `status` a resource of one version: to be
 /// read, and to be written with its `apiVersion` and `kind`.

@@ -12,23 +12,23 @@ const CHANCE: u32 = 4;
 
 /// The pauses of one watch, each twice the one before.
 #[derive(Debug)]
-pub(super) struct Backoff {
+pub(crate) struct Backoff {
     next: Duration,
 }
 
 impl Backoff {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { next: FIRST }
     }
 
-    pub(super) fn pause(&mut self) -> Duration {
+    pub(crate) fn pause(&mut self) -> Duration {
         let least = self.next;
         self.next = (least * 2).min(LONGEST);
         between(least, least + least / CHANCE)
     }
 
     /// Something was got from the server: the next failure is another one.
-    pub(super) fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         *self = Self::new();
     }
 }

@@ -39,6 +39,8 @@ mod tests;
 mod waits;
 mod writer;
 
+#[cfg(feature = "kcp")]
+pub(crate) use backoff::Backoff;
 pub use caches::Caches;
 pub use delta::{Delta, DeltaSink, Origin};
 pub use hub::SharedWatch;

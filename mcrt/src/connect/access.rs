@@ -3,9 +3,10 @@ use super::{
     breaker::Breaker,
     connection::Connection,
     credentials::Material,
-    error::ConnectError,
+    error::{ConnectError, Rejected},
     guard,
     life::Life,
+    policy::Policy,
     service::{ServiceAccess, Slot},
     settings::TransportSettings,
     shared::{Base, Member},
@@ -217,6 +218,20 @@ impl Access {
         let mut settings = settings.clone();
         settings.breaker.failures = u32::MAX;
         self.connect(&settings, life).map(|transport| transport.client())
+    }
+
+    /// The same credentials at another address, such as another server behind one front, or a path on the same one. The
+    /// address is vetted by the policy, as that of a kubeconfig is; what is said of the former server's name does not
+    /// count for another one. A service is asked for the paths of the address.
+    ///
+    /// # Errors
+    /// If the address is none, or the policy does not allow it.
+    pub fn at(&self, address: &str, policy: &Policy) -> Result<Self, Rejected> {
+        match self {
+            Self::Connection(connection) => connection.at(address, policy).map(Self::from),
+            Self::Service(service) => service.clone().at(address).map(Self::from),
+            Self::Member(member) => member.of().access().at(address, policy),
+        }
     }
 
     /// Where it leads: an address, or the identity of a service.

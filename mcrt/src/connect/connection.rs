@@ -210,6 +210,16 @@ impl Connection {
         Ok(self)
     }
 
+    /// As [`with_server`](Self::with_server), for another server than the one that the connection was made for: a name
+    /// that its certificate had to be for is not the other's.
+    pub(super) fn at(&self, server: &str, policy: &Policy) -> Result<Self, Rejected> {
+        let moved = self.clone().with_server(server, policy)?;
+        if moved.server.authority() == self.server.authority() {
+            return Ok(moved);
+        }
+        moved.with_tls_server_name("")
+    }
+
     /// The same, expecting the server's certificate to be for this name rather than for that in the address; an empty
     /// one is for that in the address.
     pub fn with_tls_server_name(mut self, name: &str) -> Result<Self, Rejected> {

@@ -1,8 +1,8 @@
 //! A cluster that is reached through a tower service, which can be replaced while its client lives.
-use super::access::Access;
+use super::{access::Access, error::Rejected};
 use bytes::Bytes;
 use futures::future::BoxFuture;
-use http::{Request, Response};
+use http::{Request, Response, Uri, uri::PathAndQuery};
 use http_body_util::{BodyExt, combinators::UnsyncBoxBody};
 use kube::client::Body as KubeBody;
 use parking_lot::Mutex;
@@ -27,6 +27,8 @@ pub struct ServiceAccess {
     pub(super) identity: String,
     pub(super) revision: u64,
     make: Make,
+    /// What it is at another address: its own identity, and the address.
+    moved: Option<(String, Uri)>,
 }
 
 impl ServiceAccess {
@@ -44,6 +46,7 @@ impl ServiceAccess {
         Self {
             identity: identity.into(),
             revision: 0,
+            moved: None,
             make: Arc::new(move || {
                 let service = service.lock().clone();
                 let answers = service.map_response(|answer: Response<B>| {
@@ -59,6 +62,54 @@ impl ServiceAccess {
     pub fn revision(self, revision: u64) -> Self {
         Self { revision, ..self }
     }
+
+    /// The same service, asked as if it were a server at this address: its requests carry the address, and the path in
+    /// it before their own.
+    pub(super) fn at(self, address: &str) -> Result<Self, Rejected> {
+        let uri: Option<Uri> = address.parse().ok();
+        let uri =
+            uri.filter(|uri| uri.scheme().is_some() && uri.authority().is_some() && uri.query().is_none());
+        let origin = self.moved.map_or(self.identity, |(origin, _)| origin);
+        let Some(uri) = uri else {
+            return Err(Rejected::Invalid {
+                context: origin,
+                field: "the address given instead".to_owned(),
+                reason: "not an address".to_owned(),
+            });
+        };
+        Ok(Self {
+            identity: format!("{} of {origin}", address.trim_end_matches('/')),
+            revision: self.revision,
+            make: self.make,
+            moved: Some((origin, uri)),
+        })
+    }
+
+    fn made(&self) -> Make {
+        let make = Arc::clone(&self.make);
+        let Some((_, base)) = self.moved.clone() else {
+            return make;
+        };
+        Arc::new(move || {
+            let base = base.clone();
+            BoxService::new(make().map_request(move |request| below(&base, request)))
+        })
+    }
+}
+
+/// A request below an address.
+fn below(base: &Uri, mut request: Request<KubeBody>) -> Request<KubeBody> {
+    let asked = request.uri().path_and_query().map_or("/", PathAndQuery::as_str);
+    let path = format!("{}{asked}", base.path().trim_end_matches('/'));
+    let mut parts = base.clone().into_parts();
+    // Two good paths, one behind the other, are a good path.
+    if let Ok(path) = path.parse() {
+        parts.path_and_query = Some(path);
+        if let Ok(uri) = Uri::from_parts(parts) {
+            *request.uri_mut() = uri;
+        }
+    }
+    request
 }
 
 impl From<ServiceAccess> for Access {
@@ -79,7 +130,7 @@ pub(super) struct Slot(Arc<Mutex<(u64, Make)>>);
 
 impl Slot {
     pub(super) fn new(access: &ServiceAccess) -> Self {
-        Self(Arc::new(Mutex::new((access.revision, Arc::clone(&access.make)))))
+        Self(Arc::new(Mutex::new((access.revision, access.made()))))
     }
 
     /// Puts another service in place; false if it is of the same revision.
@@ -87,7 +138,7 @@ impl Slot {
         let mut now = self.0.lock();
         let other = now.0 != access.revision;
         if other {
-            *now = (access.revision, Arc::clone(&access.make));
+            *now = (access.revision, access.made());
         }
         other
     }

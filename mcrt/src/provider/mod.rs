@@ -17,6 +17,8 @@ mod extension;
 mod file;
 mod filter;
 pub mod host;
+#[cfg(feature = "kcp")]
+mod kcp;
 #[cfg(feature = "kind")]
 mod kind;
 #[cfg(feature = "kubeconfig")]
@@ -46,6 +48,8 @@ pub mod providers {
     pub use super::cluster_profile::ClusterProfiles;
     #[cfg(feature = "file")]
     pub use super::file::File;
+    #[cfg(feature = "kcp")]
+    pub use super::kcp::Kcp;
     #[cfg(feature = "kind")]
     pub use super::kind::Kind;
     #[cfg(feature = "kubeconfig")]

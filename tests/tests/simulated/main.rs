@@ -16,6 +16,7 @@ mod gone;
 mod health;
 mod interleavings;
 mod isolation;
+mod kcp;
 mod kit;
 mod lifecycle;
 mod outages;

@@ -12,6 +12,8 @@ use std::sync::Arc;
 mod cluster_profile;
 #[cfg(feature = "file")]
 mod file;
+#[cfg(feature = "kcp")]
+mod kcp;
 #[cfg(feature = "kind")]
 mod kind;
 #[cfg(feature = "kubeconfig")]
@@ -53,6 +55,7 @@ macro_rules! registry {
 registry! {
     "file" => file::FileArgs,
     "kind" => kind::KindArgs,
+    "kcp" => kcp::KcpArgs,
     "kubeconfig" => kubeconfig::KubeconfigArgs,
     "cluster-profile" => cluster_profile::ClusterProfileArgs,
     "namespace" => namespace::NamespaceArgs,

@@ -18,6 +18,7 @@
 //! A [`Site`] is in this process and needs no socket ([`Site::simulated`], for paused time), or has members behind TLS
 //! on loopback ([`Site::served`]), or consists of servers that are there ([`Site::outside`]).
 mod adapter;
+mod all;
 mod bed;
 mod checks;
 mod member;
@@ -30,6 +31,7 @@ mod stream;
 mod tests;
 
 pub use adapter::{Adapter, Spot, Verb};
+pub use all::run_all;
 pub use checks::{CHECKS, Check};
 pub use member::Member;
 pub use outside::Outside;
@@ -37,35 +39,72 @@ pub use reach::Reach;
 pub use site::Site;
 
 use bed::Stage;
-use std::fmt::Write as _;
+use std::{
+    fmt::{self, Write as _},
+    time::Duration,
+};
+use tokio::time::Instant;
 
-/// Runs one check; says so on stderr if it is not applicable, or if there is no site.
+/// What became of a check that did not fail.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Verdict {
+    /// The provider behaves so; how long that took to see.
+    Passed(Duration),
+    /// The provider [lacks](Adapter::lacks) this verb, for this reason.
+    NotApplicable(Verb, &'static str),
+    /// Not on this site.
+    NotRun(&'static str),
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Passed(after) => write!(f, "passed in {:.1} s", after.as_secs_f32()),
+            Self::NotApplicable(verb, reason) => write!(f, "not applicable, {verb:?}: {reason}"),
+            Self::NotRun(reason) => write!(f, "not run: {reason}"),
+        }
+    }
+}
+
+/// Runs one check; says on stderr if it was not run, and why.
 ///
 /// # Panics
 /// If the provider does not behave so; the message shows the fleet.
-pub async fn run<A: Adapter>(name: &str, site: impl Into<Option<Site>>) {
+pub async fn run<A: Adapter>(name: &str, site: impl Into<Option<Site>>) -> Verdict {
+    let began = Instant::now();
+    let site = match (before::<A>(name), site.into()) {
+        (Some(verdict), _) => Err(verdict),
+        (None, None) => Err(Verdict::NotRun("there is no site")),
+        (None, Some(site)) if check(name).simulated && !site.is_simulated() => {
+            Err(Verdict::NotRun("it looks into simulated servers"))
+        }
+        (None, Some(site)) => Ok(site),
+    };
+    let site = match site {
+        Ok(site) => site,
+        Err(verdict) => {
+            eprintln!("{} {name}: {verdict}", A::NAME);
+            return verdict;
+        }
+    };
+    let adapter = A::begin(&site).await;
+    let stage = Stage { site, adapter };
+    checks::call(check(name), &stage).await;
+    stage.site.rest().await;
+    Verdict::Passed(began.elapsed())
+}
+
+fn check(name: &str) -> &'static Check {
     let Some(check) = CHECKS.iter().find(|check| check.name == name) else {
         panic!("no check is called `{name}`");
     };
-    if let Some((verb, reason)) = lacking::<A>(check) {
-        eprintln!("not applicable to `{}`: {name} ({verb:?}: {reason})", A::NAME);
-        return;
-    }
-    let Some(site) = site.into() else {
-        eprintln!("not run for `{}`: {name} (there is no site)", A::NAME);
-        return;
-    };
-    if check.simulated && !site.is_simulated() {
-        eprintln!(
-            "not run for `{}`: {name} (it looks into simulated servers)",
-            A::NAME
-        );
-        return;
-    }
-    let adapter = A::begin(&site).await;
-    let stage = Stage { site, adapter };
-    checks::call(check, &stage).await;
-    stage.site.rest().await;
+    check
+}
+
+/// What is known of a check before it is run.
+fn before<A: Adapter>(name: &str) -> Option<Verdict> {
+    lacking::<A>(check(name)).map(|(verb, reason)| Verdict::NotApplicable(verb, reason))
 }
 
 /// The first verb of a check that the provider lacks, and why.

@@ -37,7 +37,8 @@ impl Outside {
     /// # Panics
     /// If the kubeconfig cannot be used.
     pub fn of(kubeconfig: &str) -> Self {
-        let access = match Connection::from_bytes(kubeconfig, None, &Policy::strict()) {
+        let policy = Policy::strict().allow_local_servers();
+        let access = match Connection::from_bytes(kubeconfig, None, &policy) {
             Ok(connection) => connection.into(),
             Err(error) => panic!("the kubeconfig of a server of the site cannot be used: {error}"),
         };

@@ -106,31 +106,25 @@ impl Site {
     /// If no port is to be had.
     #[cfg(feature = "sim-tls")]
     pub async fn served() -> Self {
-        use mcrt_sim::{Authority, Listen, Sockets};
+        use mcrt_sim::{Authority, Listen};
         let clients = Arc::new(Clients::default());
         let authority = Authority::new("conformance");
         let authority = authority.unwrap_or_else(|error| panic!("no certificate can be made: {error}"));
+        let ca_pem = authority.pem();
         let mut members = Vec::new();
-        for number in 0..=MEMBERS {
-            let name = if number == 0 {
-                "silent".to_owned()
-            } else {
-                format!("member-{number}")
-            };
+        for number in 1..=MEMBERS {
+            let name = format!("member-{number}");
             let server = Server::new(&name);
             let listener = server.listen_with(Listen::new().tls(&authority)).await;
             let listener = listener.unwrap_or_else(|error| panic!("no port can be had: {error}"));
-            if number == 0 {
-                listener.sockets(Sockets::Ignore);
-            }
             let place = Place::Port {
                 server,
                 listener,
-                ca_pem: authority.pem().to_owned(),
+                ca_pem: ca_pem.to_owned(),
             };
             members.push(Member::new(name, place, clients.clone()));
         }
-        let silent = members.remove(0);
+        let silent = silent(ca_pem.to_owned(), &clients);
         Self::new(
             Host::Simulated(Server::new("host")),
             members,
@@ -164,10 +158,7 @@ impl Site {
             "a site has {MEMBERS} members, not {}",
             members.len()
         );
-        let socket = TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
-        let socket = socket.unwrap_or_else(|error| panic!("no port can be had: {error}"));
-        let silent = Place::Silent { socket, ca_pem };
-        let silent = Member::new("silent".to_owned(), silent, clients.clone());
+        let silent = silent(ca_pem, &clients);
         Self::new(Host::Outside(Arc::new(host)), members, silent, clients, REAL)
     }
 
@@ -361,6 +352,17 @@ impl Site {
             }
         }
     }
+}
+
+/// An address where the kernel takes connections and nobody reads them.
+fn silent(ca_pem: String, clients: &Arc<Clients>) -> Member {
+    let socket = TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
+    let socket = socket.unwrap_or_else(|error| panic!("no port can be had: {error}"));
+    Member::new(
+        "silent".to_owned(),
+        Place::Silent { socket, ca_pem },
+        clients.clone(),
+    )
 }
 
 fn service(server: &Server, token: &str) -> Access {
