@@ -3,4 +3,5 @@
 #![expect(clippy::unwrap_used, reason = "adapters fail as tests do")]
 
 mod file;
+mod namespace;
 mod sites;

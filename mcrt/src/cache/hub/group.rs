@@ -62,9 +62,9 @@ impl<K: Cacheable> Group<K> {
     }
 
     /// Takes an object in. Gives how often it was told of; an object that did not change is no news.
-    pub(super) fn put(&mut self, object: Kept<K>, stamp: Stamp, origin: Origin) -> usize {
+    pub(super) fn put(&mut self, object: &Kept<K>, stamp: Stamp, origin: Origin) -> usize {
         let known = self.table.find(object.key());
-        let known = known.map(|(slot, old)| (slot, old.is_same_version(&object)));
+        let known = known.map(|(slot, old)| (slot, old.is_same_version(object)));
         let slot = match known {
             Some((slot, true)) => {
                 self.stamps[slot as usize] = stamp;

@@ -189,10 +189,10 @@ impl<K: Cacheable> Hub<K> {
             Fed::ListBegins => self.streams[stream].list += 1,
             Fed::Listed(object) => {
                 self.streams[stream].lists();
-                self.put(stream, object, Origin::List);
+                self.put(stream, &object, Origin::List);
             }
             Fed::ListEnds => self.list_ends(stream),
-            Fed::Changed(object) => self.put(stream, object, Origin::Watch),
+            Fed::Changed(object) => self.put(stream, &object, Origin::Watch),
             Fed::Gone(object, _) => self.remove(&object),
             Fed::Opened => self.recovers(stream, StreamStatus::opened),
             Fed::Failed(failure) => self.failed(stream, *failure),
@@ -201,10 +201,10 @@ impl<K: Cacheable> Hub<K> {
         }
     }
 
-    fn put(&mut self, stream: usize, object: Kept<K>, origin: Origin) {
+    fn put(&mut self, stream: usize, object: &Kept<K>, origin: Origin) {
         self.counts.events.fetch_add(1, Relaxed);
         let stamp = self.stamp(stream);
-        let Some(owner) = owner(self.division, &object) else {
+        let Some(owner) = owner(self.division, object) else {
             return self.unowned();
         };
         if !self.groups.contains_key(&*owner) {
@@ -212,7 +212,7 @@ impl<K: Cacheable> Hub<K> {
         }
         let told = self.groups.get_mut(&*owner).map_or(0, |group| {
             let before = group.len();
-            let told = group.put(object.clone(), stamp, origin);
+            let told = group.put(object, stamp, origin);
             self.counts.objects.fetch_add(group.len() - before, Relaxed);
             if told > 0 {
                 self.asleep.extend(group.readers().iter().cloned());
