@@ -67,12 +67,7 @@ impl Slices {
                 }
                 namespace.spec.get_or_insert_default().finalizers = None;
                 let _ = namespaces
-                    .replace_subresource(
-                        "finalize",
-                        &name,
-                        &PostParams::default(),
-                        serde_json::to_vec(&namespace).unwrap(),
-                    )
+                    .replace_subresource("finalize", &name, &PostParams::default(), &namespace)
                     .await;
                 sleep(Duration::from_millis(20)).await;
             }
@@ -143,10 +138,8 @@ impl Adapter for Slices {
     }
 
     async fn remove(&self, key: &str) {
-        let deleted = self
-            .namespaces()
-            .delete(&self.name(key), &DeleteParams::default());
-        drop(deleted.await.unwrap());
+        let (name, namespaces) = (self.name(key), self.namespaces());
+        drop(namespaces.delete(&name, &DeleteParams::default()).await.unwrap());
     }
 
     async fn touch(&self, key: &str) {
