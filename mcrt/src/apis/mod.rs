@@ -6,6 +6,7 @@
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde::{Deserialize, Deserializer};
 
+pub mod cluster_api;
 pub mod cluster_profile;
 pub mod cluster_property;
 pub mod kcp;

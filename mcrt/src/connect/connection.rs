@@ -202,7 +202,7 @@ impl Connection {
     /// let policy = Policy::strict();
     /// let connection = Connection::from_bytes(from_a_secret, None, &policy.clone().allow_local_servers())?
     ///     .with_server("https://db.team-a:443", &policy)?;
-    /// assert_eq!(connection.server(), "https://db.team-a/");
+    /// assert_eq!(connection.server(), "https://db.team-a:443/");
     /// # Ok::<(), mcrt::connect::Rejected>(())
     /// ```
     pub fn with_server(mut self, server: &str, policy: &Policy) -> Result<Self, Rejected> {

@@ -31,7 +31,7 @@ const FIELDS: &[&str] = &[
 ];
 
 /// Fields of a cluster.
-pub(super) const CLUSTER: &[&str] = &[
+pub(crate) const CLUSTER: &[&str] = &[
     "server",
     "certificate-authority",
     "certificate-authority-data",
@@ -42,7 +42,7 @@ pub(super) const CLUSTER: &[&str] = &[
 ];
 
 /// Fields of a user.
-pub(super) const USER: &[&str] = &[
+pub(crate) const USER: &[&str] = &[
     "token",
     "tokenFile",
     "client-certificate",

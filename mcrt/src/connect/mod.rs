@@ -52,5 +52,7 @@ pub(crate) use vetting::vetting_holds;
 
 #[cfg(any(feature = "file", feature = "cluster-profile"))]
 pub(crate) use kubeconfig::read_text;
+#[cfg(feature = "command")]
+pub(crate) use kubeconfig::{CLUSTER, USER};
 #[cfg(feature = "file")]
 pub(crate) use kubeconfig::{default_paths, merge, parse};

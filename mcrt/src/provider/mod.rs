@@ -7,9 +7,13 @@ use futures::stream::BoxStream;
 use std::sync::Arc;
 
 mod claims;
+#[cfg(feature = "cluster-api")]
+mod cluster_api;
 #[cfg(feature = "cluster-profile")]
 pub mod cluster_profile;
 mod clusters;
+#[cfg(feature = "command")]
+mod command;
 mod context;
 mod dedupe;
 mod extension;
@@ -29,6 +33,8 @@ mod namespace;
 mod none;
 mod rename;
 mod restart;
+#[cfg(any(feature = "kind", feature = "command"))]
+mod said;
 #[cfg(any(feature = "kubeconfig", feature = "cluster-api", feature = "cluster-profile"))]
 mod secret;
 #[cfg(feature = "sim")]
@@ -44,8 +50,12 @@ pub(crate) use restart::{Event, restarting};
 
 /// The providers of this crate.
 pub mod providers {
+    #[cfg(feature = "cluster-api")]
+    pub use super::cluster_api::ClusterApi;
     #[cfg(feature = "cluster-profile")]
     pub use super::cluster_profile::ClusterProfiles;
+    #[cfg(feature = "command")]
+    pub use super::command::Command;
     #[cfg(feature = "file")]
     pub use super::file::File;
     #[cfg(feature = "kcp")]

@@ -8,8 +8,12 @@ use super::LaunchArgs;
 use crate::{StartError, provider::Provider};
 use std::sync::Arc;
 
+#[cfg(feature = "cluster-api")]
+mod cluster_api;
 #[cfg(feature = "cluster-profile")]
 mod cluster_profile;
+#[cfg(feature = "command")]
+mod command;
 #[cfg(feature = "file")]
 mod file;
 #[cfg(feature = "kcp")]
@@ -54,9 +58,11 @@ macro_rules! registry {
 // A line for each provider, in the order in which `--help` shows their flags.
 registry! {
     "file" => file::FileArgs,
+    "command" => command::CommandArgs,
     "kind" => kind::KindArgs,
     "kcp" => kcp::KcpArgs,
     "kubeconfig" => kubeconfig::KubeconfigArgs,
+    "cluster-api" => cluster_api::ClusterApiArgs,
     "cluster-profile" => cluster_profile::ClusterProfileArgs,
     "namespace" => namespace::NamespaceArgs,
 }

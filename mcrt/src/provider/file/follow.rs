@@ -33,6 +33,7 @@ pub(super) struct Follow {
     looking: Option<JoinHandle<Scan>>,
     synced: bool,
     said: BTreeMap<ClusterName, ClusterSpec>,
+    rejected: BTreeMap<ClusterName, String>,
     problems: BTreeSet<String>,
     pending: VecDeque<Change>,
 }
@@ -47,6 +48,7 @@ impl Follow {
             looking: None,
             synced: false,
             said: BTreeMap::new(),
+            rejected: BTreeMap::new(),
             problems: BTreeSet::new(),
             pending: VecDeque::new(),
         }
@@ -135,6 +137,7 @@ impl Follow {
         // It panicked, or the runtime is shutting down: what was said stays.
         Some(done.unwrap_or_else(|_| Scan {
             clusters: self.said.values().cloned().collect(),
+            rejected: self.rejected.clone(),
             problems: BTreeSet::from(["the kubeconfig files could not be looked at".to_owned()]),
             directories: BTreeSet::new(),
             again: None,
@@ -148,18 +151,37 @@ impl Follow {
             .into_iter()
             .map(|spec| (spec.name.clone(), spec))
             .collect();
-        for name in self.said.keys().filter(|name| !now.contains_key(*name)) {
-            self.pending.push_back(Change::Remove(name.clone()));
+        let known = self
+            .said
+            .keys()
+            .chain(self.rejected.keys())
+            .collect::<BTreeSet<_>>();
+        for name in known {
+            if !now.contains_key(name) && !scan.rejected.contains_key(name) {
+                self.pending.push_back(Change::Remove(name.clone()));
+            }
         }
         for (name, spec) in &now {
-            if !self.said.get(name).is_some_and(|said| said.says_the_same(spec)) {
+            let is_right_again = self.rejected.contains_key(name) && !scan.rejected.contains_key(name);
+            if is_right_again || !self.said.get(name).is_some_and(|said| said.says_the_same(spec)) {
                 self.pending.push_back(Change::Upsert(spec.clone()));
+                // What is said takes a rejection back.
+                self.rejected.remove(name);
+            }
+        }
+        for (name, reason) in &scan.rejected {
+            if self.rejected.get(name) != Some(reason) {
+                self.pending.push_back(Change::Rejected {
+                    name: name.clone(),
+                    reason: reason.clone(),
+                });
             }
         }
         for problem in scan.problems.difference(&self.problems) {
             self.pending.push_back(Change::Failed(problem.clone()));
         }
         self.said = now;
+        self.rejected = scan.rejected;
         self.problems = scan.problems;
         if !std::mem::replace(&mut self.synced, true) {
             self.pending.push_back(Change::Synced);

@@ -37,8 +37,9 @@ use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
 ///   file written again with equal contents changes nothing.
 /// - A file that cannot be read or parsed, that is empty, or whose directory has vanished keeps its last good
 ///   clusters. So does one that looks cut off (a part of what it was, or without a section that it had), until it has
-///   stood still for 5 s. A context that can no longer be used keeps its last good description; a new one that
-///   cannot be used is left out alone. Each is said once by [`Change::Failed`], with file, place and field.
+///   stood still for 5 s. Each is said once by [`Change::Failed`], with file and place.
+/// - A context that cannot be used is [rejected](Change::Rejected), alone, with file and field: it keeps its last good
+///   description, or is left out if it never had one.
 /// - A file that is deleted takes its clusters with it, and so does a context that is taken out of its file.
 ///
 /// # Assumptions

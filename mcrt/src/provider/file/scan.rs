@@ -6,6 +6,7 @@ use super::{
     sources::{Group, Listing, Source},
 };
 use crate::{
+    cluster::ClusterName,
     connect::{Connection, Policy, merge},
     provider::ClusterSpec,
 };
@@ -33,10 +34,31 @@ type Place = (PathBuf, String);
 #[derive(Debug, Default)]
 pub(super) struct Scan {
     pub(super) clusters: Vec<ClusterSpec>,
+    /// What cannot be used as it is described now, and why; of these, what could be before is among the clusters too.
+    pub(super) rejected: BTreeMap<ClusterName, String>,
     pub(super) problems: BTreeSet<String>,
     pub(super) directories: BTreeSet<PathBuf>,
     /// When to look again to be sure of something.
     pub(super) again: Option<Duration>,
+}
+
+/// What a context is good for.
+struct Found {
+    /// As it is described now, or was when it could last be used.
+    connection: Option<Connection>,
+    rejected: Option<String>,
+}
+
+impl Scan {
+    fn add(&mut self, name: ClusterName, uid: String, found: &Found) {
+        if let Some(reason) = &found.rejected {
+            self.rejected.insert(name.clone(), reason.clone());
+        }
+        if let Some(connection) = &found.connection {
+            self.clusters
+                .push(ClusterSpec::new(name, uid, connection.clone()));
+        }
+    }
 }
 
 impl Scanner {
@@ -94,7 +116,7 @@ impl Scanner {
     }
 
     fn describe(&mut self, groups: &[Group], scan: &mut Scan) {
-        let mut found: BTreeMap<Place, Connection> = BTreeMap::new();
+        let mut found: BTreeMap<Place, Found> = BTreeMap::new();
         for group in groups {
             let (merged, places) = self.merged(group);
             for place in places {
@@ -102,50 +124,43 @@ impl Scanner {
                     continue;
                 }
                 let described = Connection::from_kubeconfig_with(&merged, &place.1, &self.policy);
-                if let Some(connection) = self.usable(&place, described, scan) {
-                    found.insert(place, connection);
-                }
+                let here = self.found(&place, described);
+                found.insert(place, here);
             }
         }
+        // A context that cannot be used has its name all the same: names do not change with what is wrong.
         let places: Vec<(&Path, &str)> = found
             .keys()
             .map(|(path, name)| (path.as_path(), name.as_str()))
             .collect();
-        for ((path, context), name) in places.iter().zip(names(&places)) {
-            let connection = found[&(path.to_path_buf(), (*context).to_owned())].clone();
+        let names = names(&places);
+        self.described.clear();
+        for ((place, found), name) in found.into_iter().zip(names) {
+            let uid = format!("{}#{}", place.0.display(), place.1);
             match name {
-                Ok(name) => {
-                    let uid = format!("{}#{context}", path.display());
-                    scan.clusters.push(ClusterSpec::new(name, uid, connection));
-                }
+                Ok(name) => scan.add(name, uid, &found),
                 Err(error) => {
-                    scan.problems.insert(format!("{}: {error}", path.display()));
+                    scan.problems.insert(format!("{}: {error}", place.0.display()));
                 }
             }
+            if let Some(connection) = found.connection {
+                self.described.insert(place, connection);
+            }
         }
-        self.described = found;
     }
 
     /// A description that cannot be used is no reason to give up the last one that could.
-    fn usable(
-        &self,
-        place: &Place,
-        described: Result<Connection, crate::connect::Rejected>,
-        scan: &mut Scan,
-    ) -> Option<Connection> {
-        let error = match described {
-            Ok(connection) => return Some(connection),
-            Err(error) => error,
-        };
-        let last = self.described.get(place).cloned();
-        let kept = if last.is_some() {
-            "; it stays as it was"
-        } else {
-            "; it is left out"
-        };
-        scan.problems
-            .insert(format!("{}: {error}{kept}", place.0.display()));
-        last
+    fn found(&self, place: &Place, described: Result<Connection, crate::connect::Rejected>) -> Found {
+        match described {
+            Ok(connection) => Found {
+                connection: Some(connection),
+                rejected: None,
+            },
+            Err(error) => Found {
+                connection: self.described.get(place).cloned(),
+                rejected: Some(format!("{}: {error}", place.0.display())),
+            },
+        }
     }
 
     /// The files of a group as one, and where each context comes from.

@@ -9,11 +9,14 @@ use crate::{
     child::printable,
     cluster::{ClusterName, Properties},
     connect::Connection,
-    provider::{Change, ClusterSpec},
+    provider::{
+        Change, ClusterSpec,
+        said::{Claim, Said},
+    },
 };
 use futures::{FutureExt, StreamExt, future::BoxFuture, stream::FuturesUnordered};
 use std::{
-    collections::{BTreeMap, BTreeSet, VecDeque},
+    collections::{BTreeMap, BTreeSet},
     sync::Arc,
 };
 use tokio::time::{Instant, sleep_until};
@@ -31,10 +34,8 @@ pub(super) struct Follow {
     asking: FuturesUnordered<BoxFuture<'static, Answer>>,
     /// By the names that kind gives.
     known: BTreeMap<String, Known>,
-    problems: BTreeSet<String>,
     listed: bool,
-    synced: bool,
-    pending: VecDeque<Change>,
+    said: Said,
 }
 
 struct Look {
@@ -58,12 +59,6 @@ struct Known {
     is_due: bool,
     /// When it is due although nothing has changed.
     refresh: Instant,
-    said: Option<Said>,
-}
-
-enum Said {
-    Described(Box<ClusterSpec>),
-    Rejected(String),
 }
 
 impl Follow {
@@ -75,17 +70,15 @@ impl Follow {
             next_look: Instant::now(),
             asking: FuturesUnordered::new(),
             known: BTreeMap::new(),
-            problems: BTreeSet::new(),
             listed: false,
-            synced: false,
-            pending: VecDeque::new(),
+            said: Said::default(),
         }
     }
 
     /// Dropped at any point, it goes on where it was; what runs is its own and ends with it.
     pub(super) async fn next(&mut self) -> Change {
         loop {
-            if let Some(change) = self.pending.pop_front() {
+            if let Some(change) = self.said.next() {
                 return change;
             }
             let looking = async {
@@ -103,9 +96,8 @@ impl Follow {
                 Some(answer) = self.asking.next() => self.answered(answer),
             }
             self.ask();
-            if !self.synced && self.listed && self.known.values().all(|known| known.said.is_some()) {
-                self.synced = true;
-                self.pending.push_back(Change::Synced);
+            if self.listed && self.known.values().all(|known| self.said.knows(&known.name)) {
+                self.said.synced();
             }
         }
     }
@@ -125,9 +117,7 @@ impl Follow {
                 problems.insert(format!("{problem}; clusters stay as they were"));
             }
         }
-        let new = problems.difference(&self.problems).cloned();
-        self.pending.extend(new.map(Change::Failed));
-        self.problems = problems;
+        self.said.problems(problems);
     }
 
     fn listed(&mut self, listing: Listing, problems: &mut BTreeSet<String>) {
@@ -142,13 +132,13 @@ impl Follow {
         self.forget(&listing);
         for (cluster, nodes) in listing.clusters {
             if let Some(known) = self.known.get_mut(&cluster) {
-                known.see(nodes, &mut self.pending);
+                known.see(nodes, &mut self.said);
                 continue;
             }
             match ClusterName::new(format!("{}{cluster}", self.settings.prefix)) {
                 Ok(name) => {
                     let known = self.known.entry(cluster).or_insert_with(|| Known::new(name));
-                    known.see(nodes, &mut self.pending);
+                    known.see(nodes, &mut self.said);
                 }
                 Err(error) => {
                     problems.insert(format!("kind cluster `{}`: {error}", printable(&cluster)));
@@ -159,11 +149,10 @@ impl Follow {
 
     /// What has no container any more is gone.
     fn forget(&mut self, listing: &Listing) {
-        let pending = &mut self.pending;
         self.known.retain(|cluster, known| {
             let stays = listing.clusters.contains_key(cluster);
             if !stays {
-                known.remove(pending);
+                self.said.remove(&known.name);
             }
             stays
         });
@@ -204,12 +193,13 @@ impl Follow {
         match answer.given {
             Ok(connection) => {
                 known.refresh = now + self.settings.refresh;
-                known.describe(&answer.cluster, connection, &mut self.pending);
+                let spec = known.describe(&answer.cluster, connection);
+                self.said.claim(&known.name, Claim::Good(Box::new(spec)));
             }
             Err(reason) => {
                 // At the next look.
                 known.refresh = now;
-                known.reject(reason, &mut self.pending);
+                self.said.claim(&known.name, Claim::Bad(reason));
             }
         }
     }
@@ -224,16 +214,15 @@ impl Known {
             is_asked: false,
             is_due: false,
             refresh: Instant::now(),
-            said: None,
         }
     }
 
     /// Its containers are these now.
-    fn see(&mut self, nodes: Nodes, pending: &mut VecDeque<Change>) {
+    fn see(&mut self, nodes: Nodes, said: &mut Said) {
         let life = nodes.life();
         if life.is_some() && life != self.life.as_deref() {
             // What bore the name before is gone, whatever becomes of what bears it now.
-            self.remove(pending);
+            said.remove(&self.name);
             self.life = life.map(str::to_owned);
         }
         let has_changed = self.nodes != nodes;
@@ -241,43 +230,17 @@ impl Known {
         match self.nodes.unreachable() {
             Some(reason) => {
                 self.is_due = false;
-                self.reject(reason.to_owned(), pending);
+                said.claim(&self.name, Claim::Bad(reason.to_owned()));
             }
             None => self.is_due |= has_changed || self.refresh <= Instant::now(),
         }
     }
 
-    fn describe(&mut self, cluster: &str, connection: Connection, pending: &mut VecDeque<Change>) {
+    fn describe(&self, cluster: &str, connection: Connection) -> ClusterSpec {
         let mut properties = Properties::default();
         properties.labels.insert(CLUSTER.to_owned(), cluster.to_owned());
         let life = self.life.clone().unwrap_or_default();
-        let spec = ClusterSpec::new(self.name.clone(), life, connection).with_properties(properties);
-        if let Some(Said::Described(said)) = &self.said
-            && said.says_the_same(&spec)
-        {
-            return;
-        }
-        pending.push_back(Change::Upsert(spec.clone()));
-        self.said = Some(Said::Described(Box::new(spec)));
-    }
-
-    fn reject(&mut self, reason: String, pending: &mut VecDeque<Change>) {
-        if let Some(Said::Rejected(said)) = &self.said
-            && *said == reason
-        {
-            return;
-        }
-        pending.push_back(Change::Rejected {
-            name: self.name.clone(),
-            reason: reason.clone(),
-        });
-        self.said = Some(Said::Rejected(reason));
-    }
-
-    fn remove(&mut self, pending: &mut VecDeque<Change>) {
-        if self.said.take().is_some() {
-            pending.push_back(Change::Remove(self.name.clone()));
-        }
+        ClusterSpec::new(self.name.clone(), life, connection).with_properties(properties)
     }
 }
 

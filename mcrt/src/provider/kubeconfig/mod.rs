@@ -159,8 +159,10 @@ impl HostSource for Kubeconfig {
         vec![match connection {
             Err(reason) => Described::Unusable { name, reason },
             Ok(connection) => {
-                let mut properties = Properties::default();
-                properties.labels = secret.metadata.labels.clone().unwrap_or_default();
+                let properties = Properties {
+                    labels: secret.metadata.labels.clone().unwrap_or_default(),
+                    ..Properties::default()
+                };
                 let uid = secret.metadata.uid.clone().unwrap_or_default();
                 Described::Cluster(ClusterSpec::new(name, uid, connection).with_properties(properties))
             }

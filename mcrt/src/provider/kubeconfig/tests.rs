@@ -5,6 +5,7 @@ use crate::{
     connect::{Access, Policy, TransportSettings},
     provider::{Change, Provider, ProviderContext, host::Names, tests::Reader},
 };
+use base64::Engine as _;
 use futures::StreamExt;
 use mcrt_sim::{Fleet, Server, Verdict};
 use serde_json::{Value, json};
@@ -151,7 +152,9 @@ async fn label_key_context_and_policy_are_settable() {
 async fn a_secret_that_loses_its_label_or_is_deleted_takes_its_cluster_with_it() {
     let host = host(&["x"]);
     let objects = ["a", "b", "c", "d"].map(|name| good("x", name, "https://a.test"));
-    objects.iter().for_each(|object| put(&host, object));
+    for object in &objects {
+        put(&host, object);
+    }
     let mut reader = read(&host, Kubeconfig::new().in_namespace("x"));
     reader.until("synced").await;
     for label in [json!("false"), Value::Null] {
@@ -186,7 +189,6 @@ async fn what_cannot_be_used_is_rejected_alone_and_the_last_good_stays() {
         params.not_after = rcgen::date_time_ymd(2024, 2, 29);
         let key = rcgen::KeyPair::generate().unwrap();
         let certificate = params.self_signed(&key).unwrap().pem();
-        use base64::Engine as _;
         let base64 = |text: String| base64::engine::general_purpose::STANDARD.encode(text);
         format!(
             "{{client-certificate-data: {}, client-key-data: {}}}",

@@ -66,10 +66,8 @@ async fn a_context_that_names_an_absent_cluster_or_user_is_left_out_alone() {
         changes,
         [
             "+b".to_owned(),
-            format!(
-                "!{at}: context `x`: clusters[nowhere]: no such cluster in the kubeconfig; it is left out"
-            ),
-            format!("!{at}: context `y`: users[nobody]: no such user in the kubeconfig; it is left out"),
+            format!("?x: {at}: context `x`: clusters[nowhere]: no such cluster in the kubeconfig"),
+            format!("?y: {at}: context `y`: users[nobody]: no such user in the kubeconfig"),
         ]
     );
 }
@@ -89,11 +87,29 @@ async fn a_context_that_becomes_unusable_keeps_its_last_good_description() {
         "{said}"
     );
     assert!(
-        said.ends_with("; it stays as it was") && !said.contains("SECRET"),
+        said.starts_with("?b: ") && reader.clusters.contains_key("b") && !said.contains("SECRET"),
         "{said}"
     );
+    files.write("config", &config(&["a", "b", "c"]));
+    assert_eq!(reader.next().await, "+b", "which takes the rejection back");
     files.write("config", &config(&["a", "c"]));
     assert_eq!(reader.next().await, "-b");
+}
+
+#[tokio::test]
+async fn a_context_that_never_could_be_used_goes_with_its_file() {
+    let files = Files::new();
+    let bad = config(&["a"]).replace("token: secret-of-a", "exec: {command: x}");
+    let path = files.write("config", &bad);
+    let (_file, mut reader) = follow(&[&path]);
+    let said = reader.until("synced").await;
+    assert!(
+        said[0].starts_with("?a: ") && reader.clusters.is_empty(),
+        "{said:?}"
+    );
+    assert!(reader.is_quiet(super::HURRIED.debounce * 3).await, "said once");
+    files.write("config", &config(&["b"]));
+    assert_eq!(reader.take(2).await, ["-a", "+b"], "the rejection goes too");
 }
 
 #[tokio::test]

@@ -52,16 +52,12 @@ async fn whatever_a_context_is_refused_for_it_stays_and_the_others_go_on() {
         files.write("config", &bad);
         let told = reader.take(2).await;
         assert_eq!(told[0], "+c");
-        let expected = format!("!{}: context `b`: {said}", path.display());
+        let expected = format!("?b: {}: context `b`: {said}", path.display());
         assert!(told[1].starts_with(&expected), "{}", told[1]);
-        assert!(
-            told[1].ends_with("; it stays as it was") && !told[1].contains("SECRET"),
-            "{}",
-            told[1]
-        );
+        assert!(!told[1].contains("SECRET"), "{}", told[1]);
         assert_eq!(reader.clusters["b"], "https://b.test:6443/");
         files.write("config", &config(&["a", "b"]));
-        assert_eq!(reader.next().await, "-c");
+        assert_eq!(reader.take(2).await, ["-c", "+b"]);
     }
 }
 
@@ -73,7 +69,7 @@ async fn a_policy_says_what_the_files_may_ask_for() {
     let (_file, mut refused) = follow(&[&path]);
     let said = refused.next().await;
     assert!(
-        said.contains("runs a program") && said.ends_with("; it is left out"),
+        said.starts_with("?a: ") && said.contains("runs a program"),
         "{said}"
     );
     assert_eq!(refused.next().await, "synced");

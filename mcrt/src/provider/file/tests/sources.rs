@@ -78,6 +78,21 @@ async fn a_file_and_its_directory_may_come_after_the_start() {
 }
 
 #[tokio::test]
+async fn the_clusters_of_several_directories_come_together() {
+    let files = Files::new();
+    for directory in ["one", "two"] {
+        fs::create_dir(files.path(directory)).unwrap();
+    }
+    files.write("one/config", &config(&["a"]));
+    let (_file, mut reader) = follow(&[&files.path("one"), &files.path("two")]);
+    assert_eq!(reader.until("synced").await, ["+a", "synced"]);
+    files.write("two/config", &config(&["b", "c"]));
+    assert_eq!(reader.take(2).await, ["+b", "+c"]);
+    fs::remove_file(files.path("one/config")).unwrap();
+    reader.until("-a").await;
+}
+
+#[tokio::test]
 async fn contexts_of_one_name_are_told_apart_by_their_files_while_there_are_several() {
     let files = Files::new();
     files.write("one.yaml", &config(&["admin"]));
