@@ -7,6 +7,5 @@ mod cluster_profile;
 mod described;
 mod file;
 mod kubeconfig;
-mod namespace;
 mod sites;
 mod vcluster;
