@@ -55,7 +55,10 @@ pub mod fuzzing {
 pub mod __private;
 
 pub use cache::{CacheSettings, CacheStats, Cacheable, InitialList, ListChoice, Store, WatchState};
-pub use cluster::{ClusterName, Epoch, Health, ObjectKey, Properties, Property, PropertyOrigin};
+pub use cluster::{
+    ClusterName, ClusterSelector, Epoch, Health, InvalidSelector, ObjectKey, Properties, Property,
+    PropertyOrigin,
+};
 pub use controller::{
     Action, ApiKind, ApiScope, BuildError, ClusterContext, Context, Controller, ControllerBuilder,
     ControllerCounters, ControllerHandle, Gating, HandWired, Index, IndexKey, IndexReader, MapContext,
@@ -63,14 +66,14 @@ pub use controller::{
     place, predicate,
 };
 pub use error::{Error, ErrorClass, Result};
-pub use fleet::{Cluster, Fleet, FleetEvent, FleetSettings};
+pub use fleet::{Cluster, Fleet, FleetEvent, FleetSettings, SelfReported};
 pub use manager::{Manager, ManagerBuilder, ManagerHandle};
 pub use provider::{Provider, ProviderExt, providers};
 pub use queue::Backoff;
 pub use start::StartError;
 
 #[cfg(feature = "cli")]
-pub use cli::{Launch, LaunchArgs, LogFormat, providers as provider_args, run};
+pub use cli::{Launch, LaunchArgs, LogFormat, SelectionArgs, providers as provider_args, run};
 
 pub use mcrt_macros::{error_policy, gone, index, map, multicluster_controller, reconcile, reconciler};
 

@@ -1,5 +1,6 @@
 //! Why a program cannot start.
 use crate::{
+    cluster::InvalidSelector,
     connect::{ConnectError, Rejected},
     controller::BuildError,
 };
@@ -71,6 +72,18 @@ pub enum StartError {
     /// A controller's declarations contradict each other.
     #[error(transparent)]
     Build(#[from] BuildError),
+    /// The selector of the fleet's clusters cannot be read.
+    #[error("the clusters of the fleet: {0}")]
+    Clusters(#[source] InvalidSelector),
+    /// A property is to be trusted that no cluster can be trusted with.
+    #[error(
+        "the property `{name}` cannot be trusted: what a cluster says of its own identity never counts, only the host side \
+         can say that, and an empty name names nothing; trust properties that say something else"
+    )]
+    SelfReported {
+        /// The property.
+        name: String,
+    },
     /// Two controllers share a name.
     #[error("two controllers are called `{name}`: give one of them another with `name = \"...\"`")]
     DuplicateController {

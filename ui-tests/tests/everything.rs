@@ -20,6 +20,12 @@ fn is_immutable(_: Option<&Secret>, key: &Secret) -> bool {
     uses(Namespace, verbs(get, create)),
     uses(ConfigMap, verbs(delete)),
     provider = mcrt::providers::None,
+    clusters(
+        labels = "env=prod,tier in (gold, silver)",
+        names("eu-*", "prod"),
+        properties("region=eu"),
+        except("eu-test", labels = "canary", "*-old"),
+    ),
     name = "tokens",
     concurrency = 16,
     per_cluster = 4,
@@ -146,6 +152,17 @@ fn a_wired_controller_can_be_built() {
     Namer::wire(&mut wiring);
     let built = wiring.build(Namer);
     assert!(built.is_ok(), "{:?}", built.err());
+}
+
+#[test]
+fn the_clusters_of_a_controller_stand_in_its_plan() {
+    let mut wiring = ControllerBuilder::new(TeamTokens::NAME);
+    TeamTokens::wire(&mut wiring);
+    let issuer = "mcrt".to_owned();
+    let plan = wiring.build(TeamTokens { issuer }).map(|controller| controller.plan());
+    let expected = "clusters: names eu-*, prod; labels env=prod,tier in (gold,silver); property region=eu; \
+                    except eu-test, *-old; except labels canary";
+    assert_eq!(plan.unwrap_or_default().last().map(String::as_str), Some(expected));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use crate::{
     parse::{
-        Argument, Arguments, Backoff, KindDecl, Vocabulary, Watch, controller_name, count, crate_path,
+        Argument, Arguments, Backoff, KindDecl, Pick, Vocabulary, Watch, controller_name, count, crate_path,
         duration, expression, field_manager, kind_only, reconciled_kind, used_kind, watched_kind,
     },
     sink::Sink,
@@ -19,6 +19,7 @@ pub(crate) struct Args {
     pub(crate) watched: Vec<KindDecl<Watch>>,
     pub(crate) used: Vec<KindDecl<Vec<Ident>>>,
     pub(crate) provider: Option<Expr>,
+    pub(crate) clusters: Option<Pick>,
     pub(crate) name: Option<LitStr>,
     pub(crate) concurrency: Option<u32>,
     /// With its literal, to point at when it exceeds `concurrency`.
@@ -42,6 +43,7 @@ const VOCABULARY: Vocabulary = Vocabulary {
         "watches",
         "uses",
         "provider",
+        "clusters",
         "name",
         "concurrency",
         "per_cluster",
@@ -60,10 +62,6 @@ const VOCABULARY: Vocabulary = Vocabulary {
         (
             "cleanup",
             "`cleanup` is not available yet: `#[gone]` runs after each deletion seen while the controller is up",
-        ),
-        (
-            "clusters",
-            "`clusters` is not available yet: the provider says which clusters there are",
         ),
         (
             "each",
@@ -121,6 +119,7 @@ impl Args {
             watched: list.many("watches", watched_kind, sink),
             used: list.many("uses", used_kind, sink),
             provider: list.one("provider", provider, sink),
+            clusters: list.one("clusters", Pick::read, sink),
             name: list.one("name", controller_name, sink),
             concurrency: list.one("concurrency", count, sink).map(value),
             per_cluster: list

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     names::{at, request_alias},
-    parse::Backoff,
+    parse::{Backoff, Pick},
 };
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
@@ -208,9 +208,32 @@ fn setting_steps(model: &Model, p: &TokenStream) -> Vec<TokenStream> {
             .iter()
             .map(|manager| call("field_manager", quote!(#manager))),
     );
+    let clusters = model.clusters.as_ref();
+    steps.extend(clusters.map(|pick| call("clusters", selector(pick, &model.krate))));
     let policy = settings.error_policy.as_ref();
     steps.extend(policy.map(|(policy, _)| call("error_policy", backoff(policy, &model.krate, p))));
     steps
+}
+
+/// `ClusterSelector::new()` and what is picked.
+fn selector(pick: &Pick, krate: &Path) -> TokenStream {
+    let list = |method: &str, names: &[LitStr]| {
+        let method = Ident::new(method, Span::call_site());
+        (!names.is_empty()).then(|| quote!(.#method([#(#names),*])))
+    };
+    let labels = pick.labels.iter().map(|selector| quote!(.labels(#selector)));
+    let names = list("names", &pick.names);
+    let properties = pick
+        .properties
+        .iter()
+        .map(|(name, value)| quote!(.property(#name, #value)));
+    let except = list("except", &pick.except.names);
+    let left_out = pick
+        .except
+        .labels
+        .iter()
+        .map(|selector| quote!(.except_labels(#selector)));
+    quote!(#krate::ClusterSelector::new() #(#labels)* #names #(#properties)* #except #(#left_out)*)
 }
 
 fn backoff(backoff: &Backoff, krate: &Path, p: &TokenStream) -> TokenStream {

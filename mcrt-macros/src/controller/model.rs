@@ -3,7 +3,7 @@
 use super::{Subject, args::Args};
 use crate::{
     names::{kebab, type_text},
-    parse::{Backoff, KindDecl, Place, Predicate, Watch, is_controller_name},
+    parse::{Backoff, KindDecl, Pick, Place, Predicate, Watch, is_controller_name},
     sink::Sink,
 };
 use proc_macro2::{Ident, TokenStream};
@@ -19,6 +19,7 @@ pub(crate) struct Model {
     pub(crate) watched: Vec<Declaration>,
     pub(crate) used: Vec<Use>,
     pub(crate) provider: Option<Expr>,
+    pub(crate) clusters: Option<Pick>,
     pub(crate) settings: Settings,
 }
 
@@ -81,6 +82,7 @@ impl Model {
             watched: watched.collect(),
             used: args.used.into_iter().map(Use::new).collect(),
             provider: args.provider,
+            clusters: args.clusters,
             settings: Settings {
                 concurrency: args.concurrency,
                 per_cluster: args.per_cluster.map(|(count, _)| count),

@@ -4,6 +4,7 @@ use crate::{
     names::{constant, kebab, nearest, request_alias, without_self},
     parse::{
         duration, is_controller_name,
+        pick::fault,
         selector::{check_fields, check_labels},
     },
 };
@@ -48,6 +49,27 @@ fn durations_are_a_number_and_a_unit() {
     ];
     for text in bad {
         assert!(duration::parse(text).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn any_text_that_can_name_a_cluster_is_a_name_or_a_pattern() {
+    let long = "x".repeat(253);
+    let good = [
+        "prod",
+        "eu-*",
+        "*",
+        "arn:aws:eks:eu-west-1:123:cluster/prod",
+        "a#b",
+        "Großbuchstaben",
+        &long,
+    ];
+    for name in good {
+        assert_eq!(fault(name), None, "{name}");
+    }
+    let longer = "x".repeat(254);
+    for name in ["", "a\nb", &longer] {
+        assert!(fault(name).is_some(), "{name}");
     }
 }
 

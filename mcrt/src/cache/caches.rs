@@ -41,7 +41,7 @@ const CLOSE_DEADLINE: Duration = Duration::from_secs(30);
 pub struct Caches {
     cluster: ClusterName,
     shares: Shares,
-    registry: Mutex<Registry>,
+    registry: Arc<Mutex<Registry>>,
     tracker: TaskTracker,
     stop: CancellationToken,
     _stopped_when_dropped: DropGuard,
@@ -76,6 +76,15 @@ struct Entry {
     /// An `Arc<Shared<K>>`.
     typed: Box<dyn Any + Send>,
     cache: Arc<dyn AnyCache>,
+    leases: usize,
+    /// Whether somebody uses it for as long as the cluster lives.
+    stays: bool,
+}
+
+impl Entry {
+    fn is_unused(&self) -> bool {
+        self.leases == 0 && !self.stays
+    }
 }
 
 impl Caches {
@@ -105,12 +114,12 @@ impl Caches {
         Self {
             cluster,
             shares,
-            registry: Mutex::new(Registry {
+            registry: Arc::new(Mutex::new(Registry {
                 client: Some(client),
                 observed: None,
                 hubs: None,
                 entries: HashMap::new(),
-            }),
+            })),
             tracker,
             _stopped_when_dropped: stop.clone().drop_guard(),
             stop,
@@ -135,18 +144,37 @@ impl Caches {
         caches
     }
 
-    /// The one cache of a scope, created idle if it is not there. Its writer task belongs to these caches. Must be
-    /// called inside a tokio runtime.
+    /// The one cache of a scope, created idle if it is not there, for as long as these caches live. Its writer task
+    /// belongs to them. Must be called inside a tokio runtime.
     pub fn open<K: Cacheable>(&self, scope: WatchScope, kind: K::DynamicType) -> Cache<K> {
+        self.opened(scope, kind, |entry| entry.stays = true)
+    }
+
+    /// As [`open`](Self::open), for as long as the lease: with the last lease of a cache its watch ends, unless
+    /// somebody has opened it for good. Whoever wants it later starts anew.
+    pub fn lease<K: Cacheable>(&self, scope: WatchScope, kind: K::DynamicType) -> (Cache<K>, Lease) {
+        let cache = self.opened(scope, kind, |entry| entry.leases += 1);
+        let lease = Lease {
+            registry: Arc::downgrade(&self.registry),
+            cache: cache.0.id,
+        };
+        (cache, lease)
+    }
+
+    fn opened<K: Cacheable>(
+        &self,
+        scope: WatchScope,
+        kind: K::DynamicType,
+        mark: impl FnOnce(&mut Entry),
+    ) -> Cache<K> {
         let scope = scope.of::<K>();
         let mut registry = self.registry.lock();
         let key = (TypeId::of::<K>(), scope.clone());
-        let known = registry
-            .entries
-            .get(&key)
-            .and_then(|entry| entry.typed.downcast_ref::<Arc<Shared<K>>>());
-        if let Some(shared) = known {
-            return Cache(Arc::clone(shared));
+        if let Some(entry) = registry.entries.get_mut(&key)
+            && let Some(shared) = entry.typed.downcast_ref::<Arc<Shared<K>>>().cloned()
+        {
+            mark(entry);
+            return Cache(shared);
         }
         let (commands, inbox) = mpsc::unbounded_channel();
         let Some((source, pulses)) = self.source::<K>(&mut registry, &scope, kind) else {
@@ -157,14 +185,14 @@ impl Caches {
         let shared = Arc::new(Shared::new(self.cluster.clone(), scope, pulses, commands));
         let writer = Writer::new(Arc::clone(&shared), source);
         self.tracker.spawn(writer.run(inbox, self.stop.clone()));
-        let typed = Box::new(Arc::clone(&shared));
-        registry.entries.insert(
-            key,
-            Entry {
-                typed,
-                cache: Arc::clone(&shared) as Arc<dyn AnyCache>,
-            },
-        );
+        let mut entry = Entry {
+            typed: Box::new(Arc::clone(&shared)),
+            cache: Arc::clone(&shared) as Arc<dyn AnyCache>,
+            leases: 0,
+            stays: false,
+        };
+        mark(&mut entry);
+        registry.entries.insert(key, entry);
         Cache(shared)
     }
 
@@ -228,6 +256,41 @@ impl Caches {
             .iter()
             .map(|cache| (cache.scope().clone(), of(&**cache)))
             .collect()
+    }
+}
+
+/// Keeps a cache at work. Dropped, it lets go of it.
+#[must_use = "a lease that is dropped is over"]
+pub struct Lease {
+    registry: Weak<Mutex<Registry>>,
+    cache: u64,
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        let Some(registry) = self.registry.upgrade() else {
+            return;
+        };
+        let unused = {
+            let mut registry = registry.lock();
+            let entries = &mut registry.entries;
+            // By its number: another cache of the scope is not this one.
+            let mut known = entries.iter_mut();
+            let entry = known.find(|(_, entry)| entry.cache.id() == self.cache);
+            let Some((key, entry)) = entry else { return };
+            entry.leases = entry.leases.saturating_sub(1);
+            let unused = entry.is_unused().then(|| key.clone());
+            unused.and_then(|key| entries.remove(&key))
+        };
+        if let Some(entry) = unused {
+            entry.cache.end();
+        }
+    }
+}
+
+impl fmt::Debug for Lease {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Lease")
     }
 }
 

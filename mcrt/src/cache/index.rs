@@ -5,16 +5,16 @@ use std::{any::Any, fmt, hash::Hash, marker::PhantomData, sync::Arc};
 /// Names one index of one cache. Given to the store of another cache, it finds nothing.
 pub struct IndexRef<K, V> {
     pub(super) cache: u64,
-    pub(super) slot: usize,
+    pub(super) number: usize,
     name: &'static str,
     types: PhantomData<fn(&K) -> V>,
 }
 
 impl<K, V> IndexRef<K, V> {
-    pub(super) fn new(cache: u64, slot: usize, name: &'static str) -> Self {
+    pub(super) fn new(cache: u64, number: usize, name: &'static str) -> Self {
         Self {
             cache,
-            slot,
+            number,
             name,
             types: PhantomData,
         }

@@ -41,7 +41,7 @@ mod writer;
 
 #[cfg(feature = "kcp")]
 pub(crate) use backoff::Backoff;
-pub use caches::Caches;
+pub use caches::{Caches, Lease};
 pub use delta::{Delta, DeltaSink, Origin};
 pub use hub::SharedWatch;
 pub use index::{IndexRef, Keys};

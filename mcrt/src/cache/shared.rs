@@ -104,12 +104,23 @@ impl<K: Cacheable> Shared<K> {
 
 /// A cache of any kind, as its cluster sees it.
 pub(super) trait AnyCache: Send + Sync {
+    fn id(&self) -> u64;
+    fn end(&self);
     fn scope(&self) -> &WatchScope;
     fn state(&self) -> WatchState;
     fn stats(&self) -> CacheStats;
 }
 
 impl<K: Cacheable> AnyCache for Shared<K> {
+    fn id(&self) -> u64 {
+        self.id
+    }
+
+    fn end(&self) {
+        // A writer that has ended needs no telling.
+        let _ = self.commands.send(Command::End);
+    }
+
     fn scope(&self) -> &WatchScope {
         &self.scope
     }

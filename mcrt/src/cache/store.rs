@@ -37,8 +37,8 @@ impl<K: Cacheable> Cache<K> {
         let indexer = Box::new(FnIndexer { name, keys });
         // A closed cache drops the command and with it the sender.
         let _ = self.0.commands.send(Command::Index(indexer, done));
-        let slot = added.await.unwrap_or(usize::MAX);
-        IndexRef::new(self.0.id, slot, name)
+        let number = added.await.unwrap_or(usize::MAX);
+        IndexRef::new(self.0.id, number, name)
     }
 
     /// Attaches a sink. When this returns it was told of everything that the cache holds, as `Added`, and of
@@ -146,6 +146,14 @@ impl<K: Cacheable> Store<K> {
         names(&self.found(index, value))
     }
 
+    /// Removes an index, soon: look-ups find nothing from then on.
+    pub(crate) fn unindex<V>(&self, index: &IndexRef<K, V>) {
+        if index.cache == self.0.id {
+            // A closed cache has none to remove.
+            let _ = self.0.commands.send(Command::Unindex(index.number));
+        }
+    }
+
     // The lock covers the look-up alone: decoding is the kind's own code.
 
     fn kept(&self, key: &ObjectKey) -> Option<Kept<K>> {
@@ -170,7 +178,7 @@ impl<K: Cacheable> Store<K> {
         }
         let table = self.0.table.read();
         let postings = table
-            .index(index.slot)
+            .index(index.number)
             .and_then(|index| index.as_any().downcast_ref::<Postings<V>>());
         if let Some(postings) = postings {
             postings.for_each(value, |slot| objects.extend(table.at(slot).cloned()));

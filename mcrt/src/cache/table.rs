@@ -16,7 +16,9 @@ pub(super) struct Table<K> {
     free: Vec<u32>,
     keys: HashTable<u32>,
     hasher: RandomState,
-    indexes: Vec<Box<dyn AnyPostings>>,
+    /// Each with its number, which no other index of this table has had.
+    indexes: Vec<(usize, Box<dyn AnyPostings>)>,
+    numbered: usize,
 }
 
 /// A key without an allocation.
@@ -62,6 +64,7 @@ impl<K: Cacheable> Table<K> {
             keys: HashTable::new(),
             hasher: RandomState::new(),
             indexes: Vec::new(),
+            numbered: 0,
         }
     }
 
@@ -86,8 +89,10 @@ impl<K: Cacheable> Table<K> {
         self.slots.get(slot as usize)?.as_ref()
     }
 
-    pub(super) fn index(&self, index: usize) -> Option<&dyn AnyPostings> {
-        self.indexes.get(index).map(Box::as_ref)
+    pub(super) fn index(&self, number: usize) -> Option<&dyn AnyPostings> {
+        let mut indexes = self.indexes.iter();
+        let (_, index) = indexes.find(|(other, _)| *other == number)?;
+        Some(&**index)
     }
 
     /// Puts a new object into a slot of its own. Its key must not be in the table yet.
@@ -119,17 +124,25 @@ impl<K: Cacheable> Table<K> {
         if let Ok(entry) = self.keys.find_entry(hash, |known| *known == slot) {
             entry.remove();
         }
-        for index in &mut self.indexes {
+        for (_, index) in &mut self.indexes {
             index.clear(slot);
         }
         self.free.push(slot);
         Some(object)
     }
 
-    /// Adds a filled index and returns its place.
+    /// Adds a filled index behind the others and returns its number.
     pub(super) fn add_index(&mut self, index: Box<dyn AnyPostings>) -> usize {
-        self.indexes.push(index);
-        self.indexes.len() - 1
+        let number = self.numbered;
+        self.numbered += 1;
+        self.indexes.push((number, index));
+        number
+    }
+
+    /// Removes an index; gives its place among the others, and itself, to be dropped outside the lock.
+    pub(super) fn remove_index(&mut self, number: usize) -> Option<(usize, Box<dyn AnyPostings>)> {
+        let place = self.indexes.iter().position(|(other, _)| *other == number)?;
+        Some((place, self.indexes.remove(place).1))
     }
 
     /// Gives unused capacity back.
@@ -138,11 +151,11 @@ impl<K: Cacheable> Table<K> {
         self.free.shrink_to_fit();
         let (slots, hasher) = (&self.slots, &self.hasher);
         self.keys.shrink_to_fit(|slot| hash_of(slots, hasher, *slot));
-        self.indexes.iter_mut().for_each(|index| index.shrink());
+        self.indexes.iter_mut().for_each(|(_, index)| index.shrink());
     }
 
     fn set_values(&mut self, slot: u32, values: Vec<Values>) {
-        for (index, values) in self.indexes.iter_mut().zip(values) {
+        for ((_, index), values) in self.indexes.iter_mut().zip(values) {
             index.set(slot, values);
         }
     }

@@ -16,6 +16,7 @@ use futures::{
     stream::{BoxStream, SelectAll},
 };
 use std::{
+    ops::ControlFlow,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, atomic::Ordering},
 };
@@ -28,16 +29,21 @@ pub(super) enum Command<K> {
     Start,
     /// Attach a sink and replay what exists.
     Subscribe(Subscriber<K>, oneshot::Sender<()>),
-    /// Add an index and answer with its place.
+    /// Add an index and answer with its number.
     Index(Box<dyn Indexer<K>>, oneshot::Sender<usize>),
+    /// Remove the index of that number.
+    Unindex(usize),
     /// Drop the subscribers that detached.
     Sweep,
+    /// Nobody uses the cache any more: end the watch.
+    End,
 }
 
 pub(super) struct Writer<K: Cacheable> {
     shared: Arc<Shared<K>>,
     source: Source<K>,
     subscribers: Vec<Subscriber<K>>,
+    /// In the order of the table's indexes.
     indexers: Vec<Box<dyn Indexer<K>>>,
     /// By slot: which stream named the object last, and in which of its lists.
     stamps: Vec<Stamp>,
@@ -75,7 +81,7 @@ impl<K: Cacheable> Writer<K> {
             tokio::select! {
                 biased;
                 () = &mut cancelled => break,
-                Some(command) = commands.recv() => self.obey(command, &mut feeds),
+                Some(command) = commands.recv() => if self.obey(command, &mut feeds).is_break() { break },
                 Some((stream, fed)) = feeds.next(), if !feeds.is_empty() => self.take(stream, fed),
             }
             // A page of objects is ready all at once: others of this thread get their turn.
@@ -83,7 +89,7 @@ impl<K: Cacheable> Writer<K> {
         }
     }
 
-    fn obey(&mut self, command: Command<K>, feeds: &mut Feeds<K>) {
+    fn obey(&mut self, command: Command<K>, feeds: &mut Feeds<K>) -> ControlFlow<()> {
         match command {
             Command::Start => self.start(feeds),
             Command::Subscribe(subscriber, done) => {
@@ -95,8 +101,11 @@ impl<K: Cacheable> Writer<K> {
             Command::Index(indexer, done) => {
                 let _ = done.send(self.add_index(indexer));
             }
+            Command::Unindex(number) => self.remove_index(number),
             Command::Sweep => self.subscribers.retain(Subscriber::is_live),
+            Command::End => return ControlFlow::Break(()),
         }
+        ControlFlow::Continue(())
     }
 
     fn start(&mut self, feeds: &mut Feeds<K>) {
@@ -141,6 +150,13 @@ impl<K: Cacheable> Writer<K> {
         postings.shrink();
         self.indexers.push(indexer);
         self.shared.table.write().add_index(postings)
+    }
+
+    fn remove_index(&mut self, number: usize) {
+        let removed = self.shared.table.write().remove_index(number);
+        if let Some((place, _)) = removed {
+            self.indexers.remove(place);
+        }
     }
 
     fn take(&mut self, stream: usize, fed: Fed<K>) {

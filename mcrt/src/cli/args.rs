@@ -1,5 +1,5 @@
 //! The flags; each also comes from the environment.
-use super::providers::ProviderArgs;
+use super::{providers::ProviderArgs, selection::SelectionArgs};
 use crate::connect::Policy;
 
 /// What can be said when a program starts. Flattens into a program's own arguments:
@@ -48,6 +48,10 @@ pub struct LaunchArgs {
     /// Which log lines are written, as `target=level` pairs
     #[arg(long, env = "MCRT_LOG", value_name = "FILTER", default_value = "info")]
     pub log: String,
+
+    /// Which clusters are engaged.
+    #[command(flatten)]
+    pub selection: SelectionArgs,
 
     // Last: each has a heading of its own in the help.
     /// What can be said of each provider.

@@ -5,17 +5,20 @@ mod choice;
 mod host;
 mod logging;
 pub mod providers;
+mod selection;
 mod signals;
 #[cfg(any(feature = "kind", feature = "command"))]
 mod span;
 
 pub use args::{LaunchArgs, LogFormat};
+pub use selection::SelectionArgs;
 
 use crate::{
     Error, Manager, Result, StartError,
+    cluster::ClusterSelector,
     connect::Life,
     controller::{Controller, MulticlusterController},
-    fleet::FleetSettings,
+    fleet::{FleetSettings, SelfReported},
     provider::Provider,
 };
 use choice::{Chosen, Wish};
@@ -69,6 +72,8 @@ pub struct Launch {
     wish: Wish,
     controllers: Vec<Result<Controller, StartError>>,
     settings: FleetSettings,
+    clusters: ClusterSelector,
+    self_reported: Option<SelfReported>,
     /// Owns the connections of clients that were handed out before the start.
     host_life: Life,
 }
@@ -88,6 +93,8 @@ impl Launch {
             wish: Wish::default(),
             controllers: Vec::new(),
             settings: FleetSettings::default(),
+            clusters: ClusterSelector::new(),
+            self_reported: None,
             host_life: Life::new(),
         }
     }
@@ -123,6 +130,22 @@ impl Launch {
     #[must_use]
     pub fn simulated(mut self, prepare: impl FnOnce(&mcrt_sim::Fleet) + Send + 'static) -> Self {
         self.wish.prepare = Some(Box::new(prepare));
+        self
+    }
+
+    /// Which clusters are engaged at all: see [`ManagerBuilder::clusters`](crate::ManagerBuilder::clusters). What flags
+    /// select must hold too.
+    #[must_use]
+    pub fn clusters(mut self, selector: ClusterSelector) -> Self {
+        self.clusters = selector;
+        self
+    }
+
+    /// What clusters are asked of themselves: see [`ManagerBuilder::self_reported`](crate::ManagerBuilder::self_reported).
+    /// What flags trust is trusted too.
+    #[must_use]
+    pub fn self_reported(mut self, what: SelfReported) -> Self {
+        self.self_reported = Some(what);
         self
     }
 
@@ -165,8 +188,10 @@ impl Launch {
             }
         };
         tokio::select! {
-            ran = self.run_until(asked) => ran,
+            // Listens for signals before anything else is done: one that comes early must not end the process out of order.
+            biased;
             () = signals::insisted(ask) => std::process::exit(130),
+            ran = self.run_until(asked) => ran,
         }
     }
 
@@ -194,7 +219,12 @@ impl Launch {
         let needs_host = provider.needs_host();
         let mut manager = Manager::builder()
             .shared_provider(provider)
+            .clusters(self.clusters)
+            .clusters(self.args.selection.selector())
             .fleet_settings(self.settings);
+        if let Some(what) = self.args.selection.self_reported(self.self_reported) {
+            manager = manager.self_reported(what);
+        }
         if (needs_host || controllers.iter().any(Controller::uses_host))
             && let Some(host) = host::access(&self.args, simulated_host)?
         {

@@ -4,7 +4,7 @@ use super::{
     declaration::{Declaration, Summary},
     erased::{Controller, Parts},
 };
-use crate::cache::Cacheable;
+use crate::{cache::Cacheable, cluster::InvalidSelector};
 use std::sync::Arc;
 
 /// The role of the reconciled kind.
@@ -94,6 +94,15 @@ pub enum BuildError {
         /// How many may run at once.
         concurrency: u32,
     },
+    /// The selector of its clusters cannot be read.
+    #[error("controller `{controller}`: `clusters`: {fault}")]
+    Clusters {
+        /// The controller.
+        controller: String,
+        /// What is wrong.
+        #[source]
+        fault: InvalidSelector,
+    },
     /// Two indexes share a name.
     #[error("controller `{controller}` has two indexes called `{name}`: rename one")]
     IndexTwice {
@@ -182,6 +191,9 @@ impl<R: Reconciler> ControllerBuilder<R> {
         ];
         if let Some((setting, _)) = zeros.into_iter().find(|(_, zero)| *zero) {
             return Err(BuildError::Zero { controller, setting });
+        }
+        if let Err(fault) = settings.clusters.check() {
+            return Err(BuildError::Clusters { controller, fault });
         }
         let concurrency = settings.concurrency;
         if let Some(per_cluster) = settings.per_cluster.filter(|cap| *cap > concurrency) {

@@ -11,6 +11,7 @@ use super::{
 };
 use crate::{
     cache::{Cacheable, WatchScope},
+    cluster::ClusterSelector,
     fleet::FleetEvent,
     jitter::NEVER,
     queue::Backoff,
@@ -158,8 +159,9 @@ impl<R: Reconciler> ControllerBuilder<R> {
         self
     }
 
-    /// Maps changes of the fleet to requests: every change, those of one cluster in their order, each once the
-    /// cluster can take requests. An `ObjectRef` names an object of the host if that is where objects are
+    /// Maps changes of the fleet to requests: every change of the clusters that the controller selects, those of one
+    /// cluster in their order, each once the cluster can take requests. A cluster that comes to be selected is told as
+    /// `Engaged`, one that no longer is as `Disengaged`. An `ObjectRef` names an object of the host if that is where objects are
     /// reconciled, else of the cluster that changed.
     pub fn on_fleet<O: IntoRequests<R>>(
         &mut self,
@@ -209,6 +211,16 @@ impl<R: Reconciler> ControllerBuilder<R> {
             keys: Arc::new(keys),
         }));
         Index::declared(slot)
+    }
+
+    /// In which clusters of the fleet it works (in all of them). A cluster that comes to be selected, or no longer is,
+    /// joins or leaves this controller alone: it begins with everything that exists there, or ends with what runs
+    /// there. The host is a place, and not selected.
+    ///
+    /// A request for a cluster that is not selected is dropped, which is reported once for each cluster.
+    pub fn clusters(&mut self, selector: ClusterSelector) -> &mut Self {
+        self.settings.clusters = selector;
+        self
     }
 
     /// How many reconciles may run at once (256).

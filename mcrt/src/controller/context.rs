@@ -69,9 +69,15 @@ impl<C> Context<C> {
         &self.inner.home.cluster
     }
 
-    /// The engaged clusters.
+    /// The engaged clusters, those that the controller does not select too.
     pub fn fleet(&self) -> &Fleet {
         &self.inner.shared.fleet
+    }
+
+    /// The clusters of the fleet in which the controller works, sorted by name: all of them, unless it
+    /// [selects](super::ControllerBuilder::clusters).
+    pub fn clusters(&self) -> Vec<Cluster> {
+        self.inner.shared.selected()
     }
 
     /// A client for the cluster where the work goes: what no declaration covers.

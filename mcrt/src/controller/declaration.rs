@@ -114,10 +114,9 @@ impl<R: Reconciler, T: Cacheable> Declaration<R> for Declared<R, T> {
     }
 
     fn open(&self, cluster: &Cluster) -> Part {
-        let cache: Cache<T> = cluster
-            .caches()
-            .open(self.summary.scope.clone(), self.dyntype.clone());
-        Part::new(Box::new(cache), self.summary.need())
+        let (scope, kind) = (self.summary.scope.clone(), self.dyntype.clone());
+        let (cache, lease) = cluster.caches().lease::<T>(scope, kind);
+        Part::new(Box::new(cache), lease, self.summary.need())
     }
 
     fn subscribe<'a>(

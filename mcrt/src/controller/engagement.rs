@@ -18,7 +18,7 @@ use kube::{
 use parking_lot::Mutex;
 use std::{
     any::Any,
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     fmt,
     sync::{Arc, OnceLock},
 };
@@ -148,6 +148,12 @@ impl Engagement {
         drop(subscriptions);
     }
 
+    /// Lets go of its caches, which others may go on using.
+    pub(crate) fn release(&self) {
+        self.indexes.iter().flatten().for_each(BoundIndex::end);
+        self.parts.iter().for_each(Part::release);
+    }
+
     pub(crate) fn guard_with(&self, gate: JoinHandle<()>) {
         *self.gate.lock() = Some(gate);
     }
@@ -202,6 +208,8 @@ pub(crate) struct Engaged {
     pub(super) waiting: Waiting,
     /// Requests by a cluster other than their target that has not told yet what exists there, or is down.
     pub(super) awaiting: Waiting,
+    /// Clusters that are not selected, though requests have named them.
+    pub(super) unselected: HashSet<ClusterName>,
 }
 
 impl Engaged {
@@ -226,6 +234,12 @@ impl Engaged {
         self.by_epoch.get(&cluster.epoch()).cloned()
     }
 
+    /// Whether the controller works in the cluster: not before it has been attached, nor while it is detached.
+    pub(crate) fn is_attached(&self, cluster: &Cluster) -> bool {
+        let engagement = self.by_epoch.get(&cluster.epoch());
+        engagement.is_some_and(|engagement| self.is_published(engagement.lane))
+    }
+
     pub(crate) fn any(&self) -> Option<&Arc<Engagement>> {
         self.by_lane.values().next()
     }
@@ -235,6 +249,7 @@ impl Engaged {
     }
 
     pub(crate) fn publish(&mut self, name: &ClusterName, lane: Lane) {
+        self.unselected.remove(name);
         self.lanes.insert(name.clone(), lane);
         self.names.insert(lane, name.clone());
     }

@@ -55,7 +55,7 @@ impl Controller {
         self.0.uses_host()
     }
 
-    /// What it watches and uses, and where: a line for each declaration.
+    /// What it watches and uses, and where: a line for each declaration; and which clusters it selects, if not all.
     pub fn plan(&self) -> Vec<String> {
         self.0.plan()
     }
@@ -120,7 +120,9 @@ impl<R: Reconciler<Object: Cacheable>> Erased for Parts<R> {
             };
             format!("uses {kind} on {}{verbs}", uses.place)
         });
-        watches.chain(uses).collect()
+        let clusters = &self.settings.clusters;
+        let selection = (!clusters.is_everything()).then(|| format!("clusters: {clusters}"));
+        watches.chain(uses).chain(selection).collect()
     }
 
     fn bind(self: Box<Self>, fleet: &Fleet) -> Bound {
@@ -142,6 +144,7 @@ impl<R: Reconciler<Object: Cacheable>> Erased for Parts<R> {
             engaged: RwLock::new(Engaged::default()),
             fleet: fleet.clone(),
             uses_host: self.uses_host,
+            clusters: Some(self.settings.clusters.clone()).filter(|clusters| !clusters.is_everything()),
             attached: tokio::sync::Notify::new(),
             host: tokio::sync::watch::Sender::new(None),
             counters: Counters::default(),

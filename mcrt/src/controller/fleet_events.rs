@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     cache::Cacheable,
-    cluster::ClusterName,
+    cluster::{ClusterName, Epoch},
     fleet::{Cluster, FleetEvent},
     panic::panic_text,
     queue::Priority,
@@ -32,6 +32,8 @@ pub(super) struct Held {
     host_due: bool,
     /// When it may be queued again.
     host_next: Option<Instant>,
+    /// Of those that the controller selects, the lives that it has been told of; empty if it selects all.
+    told: HashSet<Epoch>,
 }
 
 impl Held {
@@ -49,11 +51,16 @@ impl Held {
 
 impl<R: Reconciler<Object: Cacheable>> Runtime<R> {
     pub(super) fn take_fleet_event(&self, event: FleetEvent, held: &mut Held) {
-        if matches!(event, FleetEvent::Disengaged(_) | FleetEvent::Synced) {
+        let drops = match &event {
+            FleetEvent::Disengaged(_) | FleetEvent::Synced => true,
+            FleetEvent::Properties(_) => self.shared.clusters.is_some(),
+            _ => false,
+        };
+        if drops {
             self.shared.drop_unexpected();
         }
         if self.on_fleet.is_some() || self.is_primary_on_host {
-            held.events.push(event);
+            held.events.extend(self.seen(event, &mut held.told));
             self.release_fleet_events(held);
         }
     }
@@ -66,11 +73,47 @@ impl<R: Reconciler<Object: Cacheable>> Runtime<R> {
         }
     }
 
+    /// An event as the controller sees it: for it, a cluster that it comes to select is engaged, and one that it no
+    /// longer selects is disengaged. None about a cluster that it does not select.
+    ///
+    /// The cluster is looked at as it is now; whatever has changed since the event has an event of its own.
+    fn seen(&self, event: FleetEvent, told: &mut HashSet<Epoch>) -> Option<FleetEvent> {
+        if self.shared.clusters.is_none() {
+            return Some(event);
+        }
+        let (cluster, goes) = match &event {
+            FleetEvent::Synced => return Some(event),
+            FleetEvent::Rejected(name, _) | FleetEvent::Cleared(name) => {
+                return self.shared.may_select(name).then_some(event);
+            }
+            FleetEvent::Disengaged(cluster) => (cluster.clone(), true),
+            FleetEvent::Engaged(cluster)
+            | FleetEvent::Properties(cluster)
+            | FleetEvent::Health(cluster, _) => (cluster.clone(), false),
+        };
+        if cluster.is_host() {
+            return Some(event);
+        }
+        let known = told.contains(&cluster.epoch());
+        let selected = !goes && self.shared.selects(&cluster);
+        match (known, selected) {
+            (false, false) => None,
+            (true, true) => Some(event),
+            (false, true) => {
+                told.insert(cluster.epoch());
+                Some(FleetEvent::Engaged(cluster))
+            }
+            (true, false) => {
+                told.remove(&cluster.epoch());
+                Some(FleetEvent::Disengaged(cluster))
+            }
+        }
+    }
+
     fn is_early(&self, event: &FleetEvent) -> bool {
         let attaches = |cluster: &Cluster| {
-            let takes_part = !cluster.is_host() || self.shared.uses_host;
-            takes_part
-                && self.shared.engaged.read().of(cluster).is_none()
+            self.shared.selects(cluster)
+                && !self.shared.engaged.read().is_attached(cluster)
                 && self.shared.fleet.get(cluster.name()).as_ref() == Some(cluster)
         };
         self.seat(event).is_none() || event.cluster().is_some_and(attaches)
@@ -78,7 +121,15 @@ impl<R: Reconciler<Object: Cacheable>> Runtime<R> {
 
     fn on_fleet_event(&self, event: &FleetEvent, held: &mut Held) {
         // Whether it is ready or degraded may decide over what is placed there.
-        if matches!(event, FleetEvent::Health(_, health) if health.takes_requests()) {
+        let concerns_host = match event {
+            FleetEvent::Health(_, health) => health.takes_requests(),
+            // It may have been ready for long when it comes to be selected.
+            FleetEvent::Engaged(cluster) => {
+                self.shared.clusters.is_some() && cluster.health().takes_requests()
+            }
+            _ => false,
+        };
+        if concerns_host {
             self.host_is_concerned(held);
         }
         let (Some(map), Some((seat, named))) = (&self.on_fleet, self.seat(event)) else {

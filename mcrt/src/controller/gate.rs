@@ -1,7 +1,11 @@
 //! What keeps a controller's lane in a cluster closed: required kinds whose objects nobody has told of.
 use super::engagement::{Engagement, Opened};
-use crate::{cache::WatchState, cluster::ClusterName};
+use crate::{
+    cache::{Lease, WatchState},
+    cluster::ClusterName,
+};
 use futures::{FutureExt, future::select_all};
+use parking_lot::Mutex;
 use std::{
     fmt,
     sync::{
@@ -30,17 +34,26 @@ pub(crate) enum Need {
 pub(crate) struct Part {
     pub(crate) cache: Box<dyn Opened>,
     pub(crate) need: Need,
+    /// Keeps the watch going until the engagement ends, whoever holds it longer.
+    lease: Mutex<Option<Lease>>,
     /// Whether it was synced since the controller opened it.
     synced: AtomicBool,
 }
 
 impl Part {
-    pub(crate) fn new(cache: Box<dyn Opened>, need: Need) -> Self {
+    pub(crate) fn new(cache: Box<dyn Opened>, lease: Lease, need: Need) -> Self {
         Self {
             cache,
             need,
+            lease: Mutex::new(Some(lease)),
             synced: AtomicBool::new(false),
         }
+    }
+
+    /// Lets go of the cache: its watch ends unless others use it.
+    pub(super) fn release(&self) {
+        let lease = self.lease.lock().take();
+        drop(lease);
     }
 
     /// Whether the lane may open as far as this one goes.

@@ -37,11 +37,28 @@ pub(crate) struct Indexed<T, V> {
 }
 
 /// An index in one cluster: a `Bound<T, V>` whose types its handle knows.
-pub(crate) struct BoundIndex(Box<dyn Any + Send + Sync>);
+pub(crate) struct BoundIndex(Box<dyn AnyBound>);
+
+impl BoundIndex {
+    /// Removes the index: its cache may go on without it.
+    pub(super) fn end(&self) {
+        self.0.end();
+    }
+}
+
+trait AnyBound: Any + Send + Sync {
+    fn end(&self);
+}
 
 struct Bound<T: Cacheable, V> {
     cluster_store: Store<T>,
     index: IndexRef<T, V>,
+}
+
+impl<T: Cacheable, V: IndexKey> AnyBound for Bound<T, V> {
+    fn end(&self) {
+        self.cluster_store.unindex(&self.index);
+    }
 }
 
 impl<T: Cacheable, V: IndexKey> AnyIndex for Indexed<T, V> {
@@ -152,7 +169,8 @@ impl<T: Cacheable, V: IndexKey> IndexReader<T, V> {
         let clusters = self.clusters.now();
         let bound = |engagement: &Arc<Engagement>| {
             let bound = engagement.index(self.slot)?;
-            Some(find(&engagement.cluster, bound.0.downcast_ref()?))
+            let bound = &*bound.0 as &dyn Any;
+            Some(find(&engagement.cluster, bound.downcast_ref()?))
         };
         clusters.iter().filter_map(bound).flatten().collect()
     }

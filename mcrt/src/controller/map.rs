@@ -31,12 +31,18 @@ impl<C> MapContext<C> {
         &self.engagement.cluster
     }
 
-    /// The engaged clusters.
+    /// The engaged clusters, those that the controller does not select too.
     pub fn fleet(&self) -> &Fleet {
         &self.shared.fleet
     }
 
-    /// The index of every engaged cluster, the host included where it has one.
+    /// The clusters of the fleet in which the controller works, sorted by name: all of them, unless it
+    /// [selects](super::ControllerBuilder::clusters). A request for any other is dropped.
+    pub fn clusters(&self) -> Vec<Cluster> {
+        self.shared.selected()
+    }
+
+    /// The index of every engaged cluster where the controller works, the host included where it has one.
     pub fn index<T: Cacheable, V: IndexKey>(&self, handle: Index<C, T, V>) -> IndexReader<T, V> {
         IndexReader::of_all(handle, self.shared.clone())
     }

@@ -12,7 +12,7 @@ use super::{
     watch::Map as FleetMap,
 };
 use crate::{
-    cluster::{ClusterName, ObjectKey},
+    cluster::{ClusterName, ClusterSelector, ObjectKey},
     fleet::{Cluster, Fleet, Participant, Required, Step},
     queue::{FairQueue, Lane, Priority},
 };
@@ -42,6 +42,8 @@ pub(crate) struct Shared {
     pub(crate) fleet: Fleet,
     /// Whether the host takes part.
     pub(crate) uses_host: bool,
+    /// In which clusters of the fleet it works; none for all of them.
+    pub(crate) clusters: Option<ClusterSelector>,
     /// Told when a cluster has been attached.
     pub(crate) attached: Notify,
     /// This controller's engagement of the host, once there is one.
@@ -83,6 +85,22 @@ impl Shared {
         let namespaced = namespaced.map(|namespace| ObjectKey::namespaced(namespace, name.clone()));
         let clusters = (self.namespaced != Some(true)).then(|| ObjectKey::cluster_scoped(name));
         namespaced.into_iter().chain(clusters)
+    }
+
+    /// Whether the controller works in an engaged cluster, as that is described now.
+    pub(crate) fn selects(&self, cluster: &Cluster) -> bool {
+        if cluster.is_host() {
+            return self.uses_host;
+        }
+        let clusters = self.clusters.as_ref();
+        clusters.is_none_or(|clusters| self.fleet.selects(clusters, cluster))
+    }
+
+    /// The clusters of the fleet in which the controller works.
+    pub(crate) fn selected(&self) -> Vec<Cluster> {
+        let mut clusters = self.fleet.clusters();
+        clusters.retain(|cluster| self.selects(cluster));
+        clusters
     }
 
     /// This controller's engagement of the host.
@@ -195,6 +213,7 @@ impl<R: super::Reconciler> Runtime<R> {
             self.await_aborted(name, lane).await;
         }
         engagement.abort.cancel();
+        engagement.release();
         self.tombstones.purge(lane);
         self.shared.engaged.write().remove(engagement);
         self.shared.release_waiting(name);
@@ -220,12 +239,12 @@ impl<R: super::Reconciler> Runtime<R> {
 }
 
 impl<R: super::Reconciler> Participant for Runtime<R> {
+    fn takes_part(&self, cluster: &Cluster) -> bool {
+        self.shared.selects(cluster)
+    }
+
     fn attach<'a>(&'a self, cluster: &'a Cluster) -> BoxFuture<'a, ()> {
-        Box::pin(async move {
-            if !cluster.is_host() || self.shared.uses_host {
-                self.engage(cluster).await;
-            }
-        })
+        Box::pin(self.engage(cluster))
     }
 
     fn start<'a>(&'a self, cluster: &'a Cluster) -> BoxFuture<'a, ()> {

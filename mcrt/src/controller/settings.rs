@@ -1,5 +1,5 @@
 //! How a controller runs.
-use crate::queue::Backoff;
+use crate::{cluster::ClusterSelector, queue::Backoff};
 use std::time::Duration;
 
 /// What the builder sets, with what holds where it sets nothing.
@@ -11,6 +11,8 @@ pub(crate) struct Settings {
     pub(crate) timeout: Duration,
     pub(crate) field_manager: Option<String>,
     pub(crate) backoff: Backoff,
+    /// In which clusters of the fleet it works.
+    pub(crate) clusters: ClusterSelector,
 }
 
 impl Default for Settings {
@@ -22,6 +24,7 @@ impl Default for Settings {
             timeout: Duration::from_mins(5),
             field_manager: None,
             backoff: Backoff::default(),
+            clusters: ClusterSelector::new(),
         }
     }
 }

@@ -51,12 +51,24 @@ impl Shared {
     /// Queues a request, or keeps it until the clusters that it names have lanes. Of a cluster that the fleet does
     /// not know there may never be one: the request is dropped.
     pub(crate) fn request(&self, route: Route, priority: Priority) {
+        if let Some(unselected) = self.place(route, priority)
+            && self.engaged.write().unselected.insert(unselected.clone())
+        {
+            tracing::warn!(
+                controller = %self.name, cluster = %unselected,
+                "requests name a cluster that the controller does not select: they are dropped, and this is said once",
+            );
+        }
+    }
+
+    /// Gives the cluster of the fleet, if there is one, that is not selected.
+    fn place(&self, route: Route, priority: Priority) -> Option<ClusterName> {
         {
             // Held while adding: a lane that ends is not published any more, so its purge finds all of it.
             let engaged = self.engaged.read();
             if let Ok((home, target)) = engaged.lanes_of(&route) {
                 self.queue.add(home, target, route.object, priority);
-                return;
+                return None;
             }
         }
         let mut engaged = self.engaged.write();
@@ -66,11 +78,18 @@ impl Shared {
             Err(missing) if self.expects(&route.home) && self.expects(&route.target) => {
                 engaged.waiting.park(missing, route, priority);
             }
-            Err(missing) => tracing::debug!(
-                controller = %self.name, %missing, %route,
-                "a request names a cluster that is not in the fleet: dropped",
-            ),
+            Err(missing) => {
+                tracing::debug!(
+                    controller = %self.name, %missing, %route,
+                    "a request names a cluster in which the controller does not work: dropped",
+                );
+                let names = [route.home, route.target].into_iter();
+                let mut engaged = names.filter_map(|name| self.fleet.get(&name));
+                let unselected = engaged.find(|cluster| !cluster.is_host() && !self.selects(cluster));
+                return unselected.map(|cluster| cluster.name().clone());
+            }
         }
+        None
     }
 
     /// Whether the cluster has a lane of this controller or will have one.
@@ -78,8 +97,23 @@ impl Shared {
         if name.is_host() && !self.uses_host {
             return false;
         }
-        // Before the provider has told which clusters there are, each may be one.
-        self.fleet.get(name).is_some() || (!name.is_host() && !self.fleet.is_synced())
+        match self.fleet.get(name) {
+            Some(cluster) => self.selects(&cluster),
+            // Before the provider has told which clusters there are, each may be one.
+            None => {
+                let clusters = self.clusters.as_ref();
+                let may_be = clusters.is_none_or(|clusters| clusters.may_select(name));
+                !name.is_host() && may_be && !self.fleet.is_synced()
+            }
+        }
+    }
+
+    /// Whether the controller may select a cluster that is described in a way that cannot be used.
+    pub(crate) fn may_select(&self, name: &ClusterName) -> bool {
+        match (&self.clusters, self.fleet.get(name)) {
+            (_, Some(cluster)) => self.selects(&cluster),
+            (clusters, None) => clusters.as_ref().is_none_or(|clusters| clusters.may_select(name)),
+        }
     }
 
     /// Keeps a request until a cluster other than its target has told what exists there, or is back.
@@ -94,15 +128,18 @@ impl Shared {
         self.request_all(routes);
     }
 
+    /// Makes requests again that were made before. One for a cluster that is not selected any more is no mistake.
     pub(crate) fn request_all(&self, routes: impl IntoIterator<Item = (Route, Priority)>) {
         for (route, priority) in routes {
-            self.request(route, priority);
+            self.place(route, priority);
         }
     }
 
-    /// Drops the requests that wait for clusters which have left the fleet, or are not in it now that it is synced.
+    /// Drops the requests that wait for clusters which have left the fleet or the controller, or are not in it now that
+    /// it is synced.
     pub(crate) fn drop_unexpected(&self) {
         let mut engaged = self.engaged.write();
+        engaged.unselected.retain(|name| self.fleet.get(name).is_some());
         engaged.waiting.retain(|name| self.expects(name));
         engaged.awaiting.retain(|name| self.expects(name));
     }

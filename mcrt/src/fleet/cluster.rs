@@ -1,12 +1,12 @@
 //! The handle of one engaged cluster.
-use super::{Step, Steps, health::Condition};
+use super::{Step, Steps, described::Described, health::Condition};
 use crate::{
     cache::{CacheStats, Caches, WatchScope, WatchState},
     cluster::{ClusterName, Epoch, Health, Properties},
     connect::{Life, Transport},
 };
 use parking_lot::Mutex;
-use std::{fmt, sync::Arc};
+use std::{collections::BTreeMap, fmt, sync::Arc};
 use tokio::{
     sync::{Notify, watch},
     time::Instant,
@@ -21,7 +21,11 @@ pub struct Cluster(Arc<Inner>);
 struct Inner {
     name: ClusterName,
     epoch: Epoch,
-    properties: Mutex<Arc<Properties>>,
+    described: Mutex<Described>,
+    /// Told when somebody may take part who did not, or the other way round.
+    selection: Notify,
+    /// Told when others take part, who may require something else.
+    requirements: Notify,
     transport: Transport,
     caches: Caches,
     life: Life,
@@ -32,6 +36,7 @@ struct Inner {
     news: Notify,
     /// What the server says of itself.
     version: Mutex<Option<Arc<str>>>,
+    version_changed: Notify,
     steps: Steps,
 }
 
@@ -46,11 +51,13 @@ impl Cluster {
         steps: Steps,
     ) -> Self {
         let health = watch::Sender::new(Health::Connecting);
-        let properties = Mutex::new(Arc::new(properties));
+        let described = Mutex::new(Described::new(properties));
         Self(Arc::new(Inner {
             name,
             epoch: Epoch::next(),
-            properties,
+            described,
+            selection: Notify::new(),
+            requirements: Notify::new(),
             transport,
             caches,
             life,
@@ -58,6 +65,7 @@ impl Cluster {
             condition: Mutex::new(condition),
             news: Notify::new(),
             version: Mutex::default(),
+            version_changed: Notify::new(),
             steps,
         }))
     }
@@ -77,19 +85,43 @@ impl Cluster {
         self.0.name.is_host()
     }
 
-    /// What the host side says of the cluster now.
+    /// What the host side says of the cluster now, and what the cluster says of itself where that is
+    /// [read](crate::ManagerBuilder::self_reported).
     pub fn properties(&self) -> Arc<Properties> {
-        self.0.properties.lock().clone()
+        self.0.described.lock().now()
     }
 
-    /// Sets the properties; true if they are others than before.
-    pub(super) fn set_properties(&self, properties: Properties) -> bool {
-        let mut now = self.0.properties.lock();
-        let changed = **now != properties;
+    /// Takes note of what the host side says of it; true if it is described otherwise than before.
+    pub(super) fn describe(&self, properties: Properties) -> bool {
+        self.described(|described| described.describe(properties))
+    }
+
+    /// Takes note of what the cluster says of itself; true if it is described otherwise than before.
+    pub(super) fn report(&self, reported: BTreeMap<String, String>) -> bool {
+        self.described(|described| described.report(reported))
+    }
+
+    fn described(&self, change: impl FnOnce(&mut Described) -> bool) -> bool {
+        let changed = change(&mut self.0.described.lock());
         if changed {
-            *now = Arc::new(properties);
+            self.0.selection.notify_one();
         }
         changed
+    }
+
+    /// Resolves when the cluster is described otherwise: others may take part.
+    pub(super) async fn selection(&self) {
+        self.0.selection.notified().await;
+    }
+
+    /// Has the cluster looked through at once for what is required of it: others take part.
+    pub(super) fn look_soon(&self) {
+        self.0.requirements.notify_one();
+    }
+
+    /// Resolves when the cluster is to be looked through at once.
+    pub(super) async fn requirements(&self) {
+        self.0.requirements.notified().await;
     }
 
     /// What is watched in the cluster, and how each watch fares.
@@ -132,7 +164,13 @@ impl Cluster {
         let mut known = self.0.version.lock();
         if known.as_deref() != Some(version) {
             *known = Some(version.into());
+            self.0.version_changed.notify_one();
         }
+    }
+
+    /// Resolves when the server says another version than before. For one who waits.
+    pub(super) async fn version_changed(&self) {
+        self.0.version_changed.notified().await;
     }
 
     /// Resolves when the cluster's connections end.

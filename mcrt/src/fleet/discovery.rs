@@ -31,7 +31,7 @@ pub(crate) async fn discover(
 struct Discovery {
     fleet: Fleet,
     provider: Arc<dyn Provider>,
-    /// What is engaged, or rejected, because the provider named it.
+    /// What is engaged, rejected or left out because the provider named it.
     known: HashSet<ClusterName>,
     /// What the running stream has named.
     named: HashSet<ClusterName>,
@@ -63,17 +63,24 @@ impl Discovery {
         }
         self.named.insert(name.clone());
         self.known.insert(name.clone());
+        if !self.fleet.admits(&spec) {
+            self.fleet.leave_out(&name);
+            return;
+        }
         match self.fleet.upsert(spec) {
             Ok(()) => self.fleet.accept(&name),
-            Err(error) => self
-                .fleet
-                .reject(&name, &format!("cannot build a client: {error}")),
+            Err(error) => {
+                let reason = format!("the way to it, or the credentials, cannot be used: {error}");
+                self.fleet.reject(&name, &reason);
+            }
         }
     }
 
     fn reject(&mut self, name: ClusterName, reason: &str) {
         if !self.refuses(&name) {
-            self.fleet.reject(&name, reason);
+            if self.fleet.may_admit(&name) {
+                self.fleet.reject(&name, reason);
+            }
             self.named.insert(name.clone());
             self.known.insert(name);
         }

@@ -18,6 +18,8 @@ pub enum FleetEvent {
     /// The provider describes a cluster in a way that cannot be used: what was engaged before goes on, and nothing is
     /// engaged otherwise. Told when the reason changes; [`Fleet::rejections`](super::Fleet::rejections) has all.
     Rejected(ClusterName, Arc<str>),
+    /// What made a cluster be rejected is over: it is described in a way that can be used, or not at all.
+    Cleared(ClusterName),
     /// A cluster was disengaged.
     Disengaged(Cluster),
     /// The provider has named every cluster that it knows, for the first time.
@@ -32,7 +34,7 @@ impl FleetEvent {
             | Self::Health(cluster, _)
             | Self::Properties(cluster)
             | Self::Disengaged(cluster) => Some(cluster),
-            Self::Rejected(..) | Self::Synced => None,
+            Self::Rejected(..) | Self::Cleared(_) | Self::Synced => None,
         }
     }
 }

@@ -5,12 +5,15 @@
 //!                                                              publish, attach, probe, start ... leave, detach, end
 //! ```
 mod cluster;
+mod described;
 mod discovery;
 mod event;
 mod health;
 mod participant;
 mod registry;
 mod rejected;
+mod selection;
+mod self_reported;
 mod settled;
 mod standing;
 mod supervisor;
@@ -21,10 +24,13 @@ pub use health::{ApplicationSettings, HealthSettings, LivenessSettings, Readines
 #[doc(hidden)]
 pub use participant::{Step, Steps};
 pub use registry::Fleet;
+pub use self_reported::SelfReported;
 
 pub(crate) use discovery::discover;
 pub(crate) use health::{HealthCheck, Required};
 pub(crate) use participant::Participant;
+pub(crate) use selection::Selection;
+pub(crate) use self_reported::Listener;
 
 use crate::{cache::CacheSettings, connect::TransportSettings};
 use std::{fmt, time::Duration};

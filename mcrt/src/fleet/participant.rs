@@ -4,12 +4,25 @@ use crate::cluster::ClusterName;
 use futures::future::BoxFuture;
 use std::sync::Arc;
 
-/// Somebody who works on every engaged cluster: a controller.
+/// Somebody who works on engaged clusters: a controller.
 ///
 /// # Guarantees
-/// Every participant sees every engaged cluster exactly once for each epoch, in the order `attach`, `start`,
-/// `detach`, also when it joins after the cluster did; two epochs of one name never overlap.
+/// Every participant sees every engaged cluster that it takes part in, in the order `attach`, `start`, `detach`, also
+/// when it joins after the cluster did; once for each epoch, and once more each time that it takes part again. Two
+/// epochs of one name never overlap, nor do two turns in one epoch.
 pub(crate) trait Participant: Send + Sync + 'static {
+    /// Whether it works on a cluster, as that is described now. Asked again whenever that changes: one who does no
+    /// longer is detached, and attached again once it does, all within one epoch. It must not wait.
+    fn takes_part(&self, cluster: &Cluster) -> bool {
+        let _ = cluster;
+        true
+    }
+
+    /// Whether it works on nothing: what it takes part in is not of use for that.
+    fn only_looks(&self) -> bool {
+        false
+    }
+
     /// Prepares the work on a cluster: indexes and triggers, before any watch runs.
     fn attach<'a>(&'a self, cluster: &'a Cluster) -> BoxFuture<'a, ()>;
 

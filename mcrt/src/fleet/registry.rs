@@ -4,7 +4,8 @@ use super::{
     event::{Listeners, into_stream},
     health::{Condition, HealthCheck},
     participant::Participant,
-    supervisor::{Ended, Participants, Supervisor},
+    selection::Selection,
+    supervisor::{Ended, Participants, Parts, Supervisor},
 };
 use crate::{
     cache::{Caches, ListLimits},
@@ -31,6 +32,7 @@ pub(super) struct Inner {
     /// The program's own checks of each cluster.
     checks: Vec<HealthCheck>,
     lists: Arc<ListLimits>,
+    selection: Selection,
     /// Held for map changes and sends that never wait; no await, no user code.
     pub(super) state: Mutex<State>,
     participants: watch::Sender<Participants>,
@@ -49,6 +51,8 @@ pub(super) struct State {
     pub(super) suspended: BTreeSet<ClusterName>,
     /// Why a cluster cannot be used as it is described now.
     pub(super) rejected: BTreeMap<ClusterName, Arc<str>>,
+    /// Named by the provider, and not to be engaged.
+    pub(super) left_out: BTreeSet<ClusterName>,
     pub(super) listeners: Listeners,
     synced: bool,
     closed: bool,
@@ -63,12 +67,18 @@ pub(super) struct Member {
 
 impl Fleet {
     /// An empty fleet, whose clusters leave when `root` is cancelled.
-    pub(crate) fn new(settings: FleetSettings, checks: Vec<HealthCheck>, root: CancellationToken) -> Self {
+    pub(crate) fn new(
+        settings: FleetSettings,
+        checks: Vec<HealthCheck>,
+        selection: Selection,
+        root: CancellationToken,
+    ) -> Self {
         let lists = ListLimits::new(settings.lists, settings.lists_per_cluster);
         Self(Arc::new(Inner {
             settings,
             checks,
             lists: Arc::new(lists),
+            selection,
             state: Mutex::default(),
             participants: watch::Sender::new(Participants::new()),
             tasks: TaskTracker::new(),
@@ -122,6 +132,17 @@ impl Fleet {
         into_stream(state.listeners.join(replay))
     }
 
+    pub(super) fn selection(&self) -> &Selection {
+        &self.0.selection
+    }
+
+    /// Whether somebody takes part in the cluster, or nobody does in any.
+    pub(super) fn is_of_use(&self, cluster: &Cluster) -> bool {
+        let participants = self.0.participants.borrow().clone();
+        let mut workers = participants.iter().filter(|one| !one.only_looks()).peekable();
+        workers.peek().is_none() || workers.any(|one| one.takes_part(cluster))
+    }
+
     pub(super) fn checks(&self) -> &[HealthCheck] {
         &self.0.checks
     }
@@ -153,11 +174,11 @@ impl Fleet {
     }
 
     /// Engages a cluster, replaces a life that is not the same, or keeps one that is. Without a client nothing
-    /// changes.
+    /// changes; without credentials that can be used, those stay.
     pub(crate) fn upsert(&self, spec: ClusterSpec) -> Result<(), ConnectError> {
         let identity = (spec.uid.clone(), spec.access.identity());
-        if self.goes_on(&spec, &identity) {
-            return Ok(());
+        if let Some(outcome) = self.goes_on(&spec, &identity) {
+            return outcome;
         }
         let life = Life::new();
         let transport = spec.access.connect(&self.0.settings.transport, &life)?;
@@ -180,29 +201,22 @@ impl Fleet {
         Ok(())
     }
 
-    /// Whether the name's life is that of the description, whose properties it then has.
-    fn goes_on(&self, spec: &ClusterSpec, identity: &(String, u64)) -> bool {
+    /// If the name's life is that of the description, it goes on with the properties and the credentials of that.
+    fn goes_on(&self, spec: &ClusterSpec, identity: &(String, u64)) -> Option<Result<(), ConnectError>> {
         let mut state = self.0.state.lock();
         let member = state.members.get(&spec.name);
-        let Some(member) = member.filter(|member| member.identity == *identity) else {
-            return false;
-        };
+        let member = member.filter(|member| member.identity == *identity)?;
         let cluster = member.cluster.clone();
-        match cluster.transport().replace_material(&spec.access) {
-            Ok(true) => {
-                tracing::info!(%cluster, "goes on with other credentials");
-                cluster.probe_soon();
-            }
-            Ok(false) => {}
-            Err(error) => {
-                tracing::warn!(%cluster, %error, "keeps its credentials: the new ones cannot be used");
-            }
+        let replaced = cluster.transport().replace_material(&spec.access);
+        if let Ok(true) = replaced {
+            tracing::info!(%cluster, "goes on with other credentials");
+            cluster.probe_soon();
         }
         // Told under the lock, so that listeners hear of changes in their order.
-        if cluster.set_properties(spec.properties.clone()) {
+        if cluster.describe(spec.properties.clone()) {
             state.listeners.tell(&FleetEvent::Properties(cluster));
         }
-        true
+        Some(replaced.map(drop))
     }
 
     /// Engages the host.
@@ -218,6 +232,7 @@ impl Fleet {
         if state.closed {
             return;
         }
+        state.left_out.remove(&name);
         let member = Member {
             cluster: cluster.clone(),
             leave: leave.clone(),
@@ -241,7 +256,7 @@ impl Fleet {
             predecessor,
             participants,
             leave,
-            attached: Participants::new(),
+            parts: Parts::default(),
             ended,
         };
         self.0.tasks.spawn(supervisor.run());
@@ -251,7 +266,8 @@ impl Fleet {
     pub(crate) fn remove(&self, name: &ClusterName) {
         let mut state = self.0.state.lock();
         state.suspended.remove(name);
-        state.rejected.remove(name);
+        state.clear(name);
+        state.left_out.remove(name);
         if let Some(member) = state.members.remove(name) {
             tracing::info!(cluster = %name, epoch = %member.cluster.epoch(), "disengaging");
             member.leave.cancel();

@@ -1,5 +1,5 @@
 //! Clusters whose descriptions cannot be used: why, asked and told.
-use super::{Fleet, FleetEvent};
+use super::{Fleet, FleetEvent, registry::State};
 use crate::cluster::ClusterName;
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -27,8 +27,19 @@ impl Fleet {
     }
 
     pub(super) fn accept(&self, name: &ClusterName) {
-        if self.0.state.lock().rejected.remove(name).is_some() {
+        if self.0.state.lock().clear(name) {
             tracing::info!(cluster = %name, "the description of the cluster can be used again");
         }
+    }
+}
+
+impl State {
+    /// Forgets why a cluster was rejected; says whether it was.
+    pub(super) fn clear(&mut self, name: &ClusterName) -> bool {
+        let cleared = self.rejected.remove(name).is_some();
+        if cleared {
+            self.listeners.tell(&FleetEvent::Cleared(name.clone()));
+        }
+        cleared
     }
 }

@@ -1,7 +1,11 @@
 //! One task per cluster: reach it, start what takes part, watch over it, and take it down again.
 use super::{Cluster, Fleet, Step, health::Watchdog, participant::Participant};
 use crate::panic::panic_text;
-use futures::{FutureExt, future::join_all};
+use futures::{
+    FutureExt, StreamExt,
+    future::{BoxFuture, join, join_all},
+    stream::FuturesUnordered,
+};
 use std::{panic::AssertUnwindSafe, sync::Arc};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -19,10 +23,24 @@ pub(super) struct Supervisor {
     pub(super) predecessor: Option<Ended>,
     pub(super) participants: watch::Receiver<Participants>,
     pub(super) leave: CancellationToken,
-    /// Who has been attached, at least in part.
-    pub(super) attached: Participants,
+    pub(super) parts: Parts,
     /// Dropped at the very end.
     pub(super) ended: watch::Sender<()>,
+}
+
+/// Who works on the cluster now.
+#[derive(Default)]
+pub(super) struct Parts {
+    /// Who has been attached, at least in part.
+    attached: Vec<Attached>,
+    /// Who is being detached while the cluster stays: each ends on its own, and holds up nobody else.
+    leaving: Participants,
+    detaching: FuturesUnordered<BoxFuture<'static, Arc<dyn Participant>>>,
+}
+
+struct Attached {
+    participant: Arc<dyn Participant>,
+    started: bool,
 }
 
 impl Supervisor {
@@ -34,11 +52,12 @@ impl Supervisor {
         let cluster = self.cluster.clone();
         reported(&cluster, self.live()).await;
         reported(&cluster, cluster.reach(Step::Leaving)).await;
-        let attached = std::mem::take(&mut self.attached);
+        let attached = std::mem::take(&mut self.parts.attached);
         let detaching = attached
             .iter()
-            .map(|participant| reported(&cluster, participant.detach(&cluster)));
-        join_all(detaching).await;
+            .map(|attached| reported(&cluster, attached.participant.detach(&cluster)));
+        let detached = async { while self.parts.detaching.next().await.is_some() {} };
+        join(join_all(detaching), detached).await;
         self.cluster.end().await;
         self.fleet.forget(&self.cluster);
         tracing::debug!(cluster = %self.cluster, epoch = %self.cluster.epoch(), "disengaged");
@@ -56,38 +75,81 @@ impl Supervisor {
         }
     }
 
-    /// Attaches whoever takes part, and starts them once the cluster has been reached. Neither is broken off: what
-    /// is half attached could not be detached.
+    /// Attaches whoever takes part, starts them once the cluster has been reached, and detaches them when they no
+    /// longer do. Neither is broken off: what is half attached could not be detached.
     async fn take_part(&mut self) {
         self.cluster.reach(Step::Published).await;
         let mut health = self.cluster.health_changes();
-        let (mut reached, mut started) = (false, 0);
+        let mut reached = false;
         while !self.leave.is_cancelled() {
-            let wanted = self.participants.borrow_and_update().clone();
-            for participant in wanted {
-                if !self.attached.iter().any(|known| Arc::ptr_eq(known, &participant)) {
-                    // Known before it is attached: whatever attaching left behind is detached.
-                    self.attached.push(participant.clone());
-                    participant.attach(&self.cluster).await;
-                }
-            }
+            self.detach_others();
+            self.attach_all().await;
             if !reached && health.borrow_and_update().takes_requests() {
                 self.cluster.reach(Step::Reached).await;
                 reached = true;
             }
             if reached {
-                for participant in &self.attached[started..] {
-                    participant.start(&self.cluster).await;
-                }
-                started = self.attached.len();
+                self.start_all().await;
             }
             tokio::select! {
                 () = self.leave.cancelled() => break,
                 changed = self.participants.changed() => if changed.is_err() { break },
+                () = self.cluster.selection() => {}
+                Some(detached) = self.parts.detaching.next() => {
+                    self.parts.leaving.retain(|other| !Arc::ptr_eq(other, &detached));
+                    self.cluster.look_soon();
+                }
                 // The sender is in the cluster.
                 _ = health.changed(), if !reached => {}
             }
         }
+    }
+
+    /// Begins to detach those who do not take part any more.
+    fn detach_others(&mut self) {
+        let (cluster, parts) = (&self.cluster, &mut self.parts);
+        let others = |attached: &mut Attached| !attached.participant.takes_part(cluster);
+        for Attached { participant, .. } in parts.attached.extract_if(.., others) {
+            let cluster = cluster.clone();
+            parts.leaving.push(participant.clone());
+            let detaching = async move {
+                reported(&cluster, participant.detach(&cluster)).await;
+                participant
+            };
+            parts.detaching.push(detaching.boxed());
+        }
+    }
+
+    async fn attach_all(&mut self) {
+        let wanted = self.participants.borrow_and_update().clone();
+        for participant in wanted {
+            if self.parts.knows(&participant) || !participant.takes_part(&self.cluster) {
+                continue;
+            }
+            // Known before it is attached: whatever attaching left behind is detached.
+            self.parts.attached.push(Attached {
+                participant: participant.clone(),
+                started: false,
+            });
+            participant.attach(&self.cluster).await;
+        }
+    }
+
+    async fn start_all(&mut self) {
+        for attached in self.parts.attached.iter_mut().filter(|it| !it.started) {
+            attached.participant.start(&self.cluster).await;
+            attached.started = true;
+        }
+    }
+}
+
+impl Parts {
+    /// Whether it is attached, or still being detached.
+    fn knows(&self, participant: &Arc<dyn Participant>) -> bool {
+        let attached = self.attached.iter().map(|it| &it.participant);
+        attached
+            .chain(&self.leaving)
+            .any(|it| Arc::ptr_eq(it, participant))
     }
 }
 

@@ -1,9 +1,10 @@
 //! One lifecycle for the host, the fleet and the controllers.
 use crate::{
     Result, StartError,
+    cluster::ClusterSelector,
     connect::Access,
     controller::{Bound, Controller, ControllerHandle},
-    fleet::{Cluster, Fleet, FleetSettings, HealthCheck, discover},
+    fleet::{Cluster, Fleet, FleetSettings, HealthCheck, Listener, Selection, SelfReported, discover},
     panic::panic_text,
     provider::{Provider, ProviderContext},
 };
@@ -19,6 +20,8 @@ pub struct ManagerBuilder {
     host: Option<Access>,
     controllers: Vec<Controller>,
     checks: Vec<HealthCheck>,
+    selection: Selection,
+    self_reported: Option<SelfReported>,
     settings: FleetSettings,
 }
 
@@ -49,6 +52,28 @@ impl ManagerBuilder {
     #[must_use]
     pub fn host(mut self, access: Access) -> Self {
         self.host = Some(access);
+        self
+    }
+
+    /// Which of the provider's clusters are engaged at all (all of them). Nothing is ever sent to the others: they are
+    /// not dialled, no controller sees them, and they are not in [`Fleet::clusters`] but in [`Fleet::left_out`]. A
+    /// cluster that comes to be selected, or no longer is, joins or leaves the fleet. Called again, both must select.
+    ///
+    /// What a cluster says of itself cannot count here, as nobody asks it. To have some controllers work in some
+    /// clusters, see [`ControllerBuilder::clusters`](crate::ControllerBuilder::clusters).
+    #[must_use]
+    pub fn clusters(mut self, selector: ClusterSelector) -> Self {
+        if !selector.is_everything() {
+            self.selection.clusters.push(selector);
+        }
+        self
+    }
+
+    /// Has clusters asked what they say of themselves (they are not). Nothing is selected by it but the names that are
+    /// trusted.
+    #[must_use]
+    pub fn self_reported(mut self, what: SelfReported) -> Self {
+        self.self_reported = Some(what);
         self
     }
 
@@ -99,15 +124,29 @@ impl ManagerBuilder {
     ///
     /// # Panics
     /// Outside a tokio runtime.
-    pub fn build(self) -> Result<Manager, StartError> {
+    pub fn build(mut self) -> Result<Manager, StartError> {
         let provider = self.provider.ok_or(StartError::NoProvider)?;
         if provider.needs_host() && self.host.is_none() {
             return Err(StartError::NoHostToRead {
                 provider: provider.name().to_owned(),
             });
         }
+        for clusters in &self.selection.clusters {
+            clusters.check().map_err(StartError::Clusters)?;
+            tracing::info!(%clusters, "clusters that are not selected are left out");
+        }
+        if let Some(what) = &self.self_reported {
+            if let Some(name) = what.fault() {
+                let name = name.to_owned();
+                return Err(StartError::SelfReported { name });
+            }
+            self.selection.trusted = what.trusted().clone();
+        }
         let stop = CancellationToken::new();
-        let fleet = Fleet::new(self.settings, self.checks, stop.child_token());
+        let fleet = Fleet::new(self.settings, self.checks, self.selection, stop.child_token());
+        if self.self_reported.is_some() {
+            fleet.join(Arc::new(Listener::new(&fleet)));
+        }
         let inner = Inner {
             fleet,
             provider,
@@ -145,6 +184,8 @@ impl Manager {
             host: None,
             controllers: Vec::new(),
             checks: Vec::new(),
+            selection: Selection::default(),
+            self_reported: None,
             settings: FleetSettings::default(),
         }
     }

@@ -1,14 +1,24 @@
 //! The simulated fleet as a provider.
 use super::{Change, ClusterSpec, Provider, ProviderContext};
-use crate::{cluster::ClusterName, connect::Access};
+use crate::{
+    cluster::{ClusterName, Properties},
+    connect::Access,
+};
 use futures::{
     StreamExt,
     stream::{self, BoxStream},
 };
 use mcrt_sim::{Fleet, FleetChange, Server};
 use parking_lot::Mutex;
-use std::{collections::VecDeque, sync::Arc, time::Duration};
-use tokio::time::{Instant, sleep_until};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::Arc,
+    time::Duration,
+};
+use tokio::{
+    sync::watch,
+    time::{Instant, sleep_until},
+};
 
 /// A fleet of API servers in this process.
 ///
@@ -18,7 +28,11 @@ use tokio::time::{Instant, sleep_until};
 pub struct Sim {
     fleet: Fleet,
     churn: Mutex<Churn>,
+    labels: watch::Sender<Labels>,
 }
+
+/// The labels of members, by their names.
+type Labels = BTreeMap<String, BTreeMap<String, String>>;
 
 /// What the demonstration does to its fleet by itself.
 #[derive(Debug, Default)]
@@ -40,6 +54,7 @@ impl Sim {
         Self {
             fleet,
             churn: Mutex::default(),
+            labels: watch::Sender::default(),
         }
     }
 
@@ -62,7 +77,19 @@ impl Sim {
                 began: None,
                 steps: steps.into(),
             }),
+            labels: watch::Sender::default(),
         }
+    }
+
+    /// Describes the member of that name with these labels from now on, whichever life it is in.
+    pub fn label<K: Into<String>, V: Into<String>>(
+        &self,
+        member: impl Into<String>,
+        labels: impl IntoIterator<Item = (K, V)>,
+    ) {
+        let labels = labels.into_iter().map(|(key, value)| (key.into(), value.into()));
+        self.labels
+            .send_modify(|known| drop(known.insert(member.into(), labels.collect())));
     }
 
     /// The fleet itself, for whoever wants to fill it, break it or look into it.
@@ -104,42 +131,94 @@ impl Provider for Sim {
     }
 
     fn changes(self: Arc<Self>, _: ProviderContext) -> BoxStream<'static, Change> {
-        let changes = self.fleet.changes().boxed();
-        stream::unfold((self, changes), async |(sim, mut changes)| {
-            let change = next(&sim, &mut changes).await?;
-            Some((said(change), (sim, changes)))
+        let reader = Reader {
+            changes: self.fleet.changes().boxed(),
+            labels: self.labels.subscribe(),
+            members: BTreeMap::new(),
+            relabelled: VecDeque::new(),
+            sim: self,
+        };
+        stream::unfold(reader, async |mut reader| {
+            let change = reader.next().await?;
+            Some((change, reader))
         })
         .boxed()
     }
 }
 
-async fn next(sim: &Sim, changes: &mut BoxStream<'static, FleetChange>) -> Option<FleetChange> {
-    loop {
-        let step = async {
-            match sim.due() {
-                Some(due) => sleep_until(due).await,
-                None => std::future::pending().await,
-            }
-        };
-        tokio::select! {
-            biased;
-            change = changes.next() => return change,
-            () = step => sim.step(),
-        }
-    }
+/// One stream.
+struct Reader {
+    sim: Arc<Sim>,
+    changes: BoxStream<'static, FleetChange>,
+    labels: watch::Receiver<Labels>,
+    /// Each member with the labels that were said of it.
+    members: BTreeMap<String, (Server, BTreeMap<String, String>)>,
+    /// Members to be described anew.
+    relabelled: VecDeque<String>,
 }
 
-fn said(change: FleetChange) -> Change {
-    match change {
-        FleetChange::Joined(server) => match ClusterName::new(server.name()) {
-            Ok(name) => Change::Upsert(ClusterSpec::new(name, server.uid(), access(&server))),
-            Err(error) => Change::Failed(format!("simulated cluster {:?}: {error}", server.name())),
-        },
-        FleetChange::Left { name, .. } => match ClusterName::new(&name) {
-            Ok(name) => Change::Remove(name),
-            Err(error) => Change::Failed(format!("simulated cluster {name:?}: {error}")),
-        },
-        FleetChange::Synced => Change::Synced,
+impl Reader {
+    async fn next(&mut self) -> Option<Change> {
+        loop {
+            if let Some(name) = self.relabelled.pop_front() {
+                let server = self.members.get(&name).map(|(server, _)| server.clone());
+                if let Some(server) = server {
+                    return Some(self.joined(server));
+                }
+            }
+            let sim = &self.sim;
+            let step = async {
+                match sim.due() {
+                    Some(due) => sleep_until(due).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                change = self.changes.next() => return Some(self.said(change?)),
+                () = step => sim.step(),
+                // The sender is in the provider.
+                _ = self.labels.changed() => self.compare(),
+            }
+        }
+    }
+
+    fn compare(&mut self) {
+        let labels = self.labels.borrow_and_update();
+        let others = self
+            .members
+            .iter()
+            .filter(|(name, (_, said))| labels.get(*name).is_some_and(|labels| labels != said));
+        self.relabelled.extend(others.map(|(name, _)| name.clone()));
+    }
+
+    fn said(&mut self, change: FleetChange) -> Change {
+        match change {
+            FleetChange::Joined(server) => self.joined(server),
+            FleetChange::Left { name, .. } => {
+                self.members.remove(&name);
+                match ClusterName::new(&name) {
+                    Ok(name) => Change::Remove(name),
+                    Err(error) => Change::Failed(format!("simulated cluster {name:?}: {error}")),
+                }
+            }
+            FleetChange::Synced => Change::Synced,
+        }
+    }
+
+    fn joined(&mut self, server: Server) -> Change {
+        let name = match ClusterName::new(server.name()) {
+            Ok(name) => name,
+            Err(error) => return Change::Failed(format!("simulated cluster {:?}: {error}", server.name())),
+        };
+        let labels = self.labels.borrow().get(server.name()).cloned();
+        let labels = labels.unwrap_or_default();
+        let spec = ClusterSpec::new(name, server.uid(), access(&server)).with_properties(Properties {
+            labels: labels.clone(),
+            ..Properties::default()
+        });
+        self.members.insert(server.name().to_owned(), (server, labels));
+        Change::Upsert(spec)
     }
 }
 
@@ -200,6 +279,32 @@ mod tests {
         assert_ne!(reader.clusters["a"], before);
         fleet.leave("a");
         assert_eq!(reader.next().await, "-a");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_member_that_is_labelled_is_described_anew_and_keeps_its_labels_in_its_next_life() {
+        let fleet = Fleet::new();
+        let sim = Arc::new(Sim::new(fleet.clone()));
+        sim.label("a", [("env", "prod")]);
+        fleet.join("a");
+        fleet.join("b");
+        let mut changes = sim.clone().changes(ProviderContext::default());
+        let mut next = async || match changes.next().await {
+            Some(Change::Upsert(spec)) => format!("{} {:?}", spec.name, spec.properties.labels),
+            Some(Change::Remove(name)) => format!("-{name}"),
+            Some(Change::Synced) => "synced".to_owned(),
+            other => format!("{other:?}"),
+        };
+        assert_eq!(next().await, "a {\"env\": \"prod\"}");
+        assert_eq!([next().await, next().await], ["b {}", "synced"]);
+        sim.label("c", [("env", "prod")]);
+        sim.label("a", [("env", "prod")]);
+        sim.label("b", [("env", "test")]);
+        assert_eq!(next().await, "b {\"env\": \"test\"}");
+        fleet.join("a");
+        assert_eq!([next().await, next().await], ["-a", "a {\"env\": \"prod\"}"]);
+        sim.label("a", Vec::<(String, String)>::new());
+        assert_eq!(next().await, "a {}");
     }
 
     #[tokio::test(start_paused = true)]

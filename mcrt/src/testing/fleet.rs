@@ -1,9 +1,10 @@
 //! A simulated fleet with a manager over it.
 use super::{Running, Servers, Setup, TestCluster};
+use crate::providers::Sim;
 use futures::{FutureExt as _, StreamExt as _, stream::BoxStream};
 use mcrt_sim::{FleetChange, Server};
 use parking_lot::Mutex;
-use std::{fmt, ops::Deref, panic::AssertUnwindSafe};
+use std::{fmt, ops::Deref, panic::AssertUnwindSafe, sync::Arc};
 
 /// Simulated clusters, a host, and a manager that works on them.
 ///
@@ -11,6 +12,7 @@ use std::{fmt, ops::Deref, panic::AssertUnwindSafe};
 /// left running; or give it to [`Setup::run`], which also stops a test that fails.
 pub struct TestFleet {
     sim: mcrt_sim::Fleet,
+    provider: Arc<Sim>,
     running: Running,
 }
 
@@ -29,8 +31,12 @@ impl TestFleet {
         Setup::over(sim.clone())
     }
 
-    pub(super) fn new(sim: mcrt_sim::Fleet, running: Running) -> Self {
-        Self { sim, running }
+    pub(super) fn new(sim: mcrt_sim::Fleet, provider: Arc<Sim>, running: Running) -> Self {
+        Self {
+            sim,
+            provider,
+            running,
+        }
     }
 
     /// The simulation, for what is not said here.
@@ -62,6 +68,12 @@ impl TestFleet {
     /// Adds a cluster; one of that name is replaced by another life.
     pub fn join(&self, name: &str) -> TestCluster {
         TestCluster::new(self.sim.join(name))
+    }
+
+    /// Describes a cluster with these labels from now on, as its provider would: what it is selected by. Not where the
+    /// test has a provider of its own.
+    pub fn label(&self, cluster: &str, labels: &[(&str, &str)]) {
+        self.provider.label(cluster, labels.iter().copied());
     }
 
     /// Takes a cluster out of the fleet.

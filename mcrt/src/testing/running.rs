@@ -257,9 +257,10 @@ impl Running {
     fn is_engaged(&self) -> Result<(), String> {
         let fleet = self.manager.fleet();
         let (engaged, members) = (fleet.clusters(), self.servers.members());
-        if engaged.len() != members.len() {
+        let left_out = fleet.left_out().len();
+        if engaged.len() + left_out != members.len() {
             return Err(format!(
-                "{} of {} clusters are engaged",
+                "{} of {} clusters are engaged, {left_out} are left out",
                 engaged.len(),
                 members.len()
             ));

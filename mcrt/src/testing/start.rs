@@ -1,8 +1,8 @@
 //! What a test fleet consists of, before it runs.
 use super::{Running, TestFleet, fleet::Members};
 use crate::{
-    Cacheable, Cluster, Controller, FleetSettings, Manager, MulticlusterController, Result, StartError,
-    fleet::HealthCheck, provider::Provider, providers::Sim,
+    Cacheable, Cluster, ClusterSelector, Controller, FleetSettings, Manager, MulticlusterController, Result,
+    StartError, fleet::HealthCheck, provider::Provider, providers::Sim,
 };
 use futures::future::BoxFuture;
 use std::{fmt, sync::Arc};
@@ -11,6 +11,8 @@ use std::{fmt, sync::Arc};
 #[must_use = "a fleet runs when it is awaited"]
 pub struct Setup {
     sim: mcrt_sim::Fleet,
+    members: Arc<Sim>,
+    clusters: ClusterSelector,
     provider: Option<Arc<dyn Provider>>,
     controllers: Vec<Result<Controller, StartError>>,
     checks: Vec<HealthCheck>,
@@ -20,6 +22,8 @@ pub struct Setup {
 impl Setup {
     pub(super) fn over(sim: mcrt_sim::Fleet) -> Self {
         Self {
+            members: Arc::new(Sim::new(sim.clone())),
+            clusters: ClusterSelector::new(),
             sim,
             provider: None,
             controllers: Vec::new(),
@@ -31,6 +35,18 @@ impl Setup {
     /// Does something to the clusters before anything runs: fills them with objects, breaks them.
     pub fn holding(self, prepare: impl FnOnce(&mcrt_sim::Fleet)) -> Self {
         prepare(&self.sim);
+        self
+    }
+
+    /// Describes a cluster with these labels from the start.
+    pub fn label(self, cluster: &str, labels: &[(&str, &str)]) -> Self {
+        self.members.label(cluster, labels.iter().copied());
+        self
+    }
+
+    /// Which clusters are engaged at all.
+    pub fn clusters(mut self, selector: ClusterSelector) -> Self {
+        self.clusters = selector;
         self
     }
 
@@ -77,18 +93,19 @@ impl Setup {
     /// # Errors
     /// If a controller cannot be built, or the manager.
     pub fn try_start(self) -> Result<TestFleet, StartError> {
-        let provider = Sim::new(self.sim.clone());
+        let provider = self.provider.unwrap_or_else(|| self.members.clone());
         let mut manager = Manager::builder()
-            .host(provider.host_access())
+            .host(self.members.host_access())
+            .clusters(self.clusters)
             .fleet_settings(self.settings)
             .health_checks(self.checks)
-            .shared_provider(self.provider.unwrap_or_else(|| Arc::new(provider)));
+            .shared_provider(provider);
         for controller in self.controllers {
             manager = manager.controller(controller?);
         }
         let members = Members::of(self.sim.clone());
         let running = Running::start(manager.build()?, members);
-        Ok(TestFleet::new(self.sim, running))
+        Ok(TestFleet::new(self.sim, self.members, running))
     }
 
     /// Starts, runs the test, and stops whatever becomes of it.

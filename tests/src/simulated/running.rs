@@ -3,7 +3,8 @@
 use std::{ops::Deref, sync::Arc, time::Duration};
 
 use mcrt::{
-    Cluster, Controller, FleetSettings, Manager, ManagerHandle, Provider, StartError,
+    Cluster, ClusterSelector, Controller, FleetSettings, Manager, ManagerHandle, Provider, SelfReported,
+    StartError,
     testing::{self, Servers},
 };
 use mcrt_sim::Server;
@@ -20,6 +21,8 @@ pub struct Setup<'a> {
     settings: FleetSettings,
     controllers: Vec<Controller>,
     provider: Option<SharedProvider>,
+    clusters: ClusterSelector,
+    self_reported: Option<SelfReported>,
 }
 
 struct SharedProvider(Arc<dyn Provider>);
@@ -37,6 +40,8 @@ impl<'a> Setup<'a> {
             settings: FleetSettings::default(),
             controllers: Vec::new(),
             provider: None,
+            clusters: ClusterSelector::new(),
+            self_reported: None,
         }
     }
 
@@ -52,6 +57,18 @@ impl<'a> Setup<'a> {
         self
     }
 
+    /// Which clusters the fleet engages.
+    pub fn clusters(mut self, selector: ClusterSelector) -> Self {
+        self.clusters = selector;
+        self
+    }
+
+    /// Has clusters asked what they say of themselves.
+    pub fn self_reported(mut self, what: SelfReported) -> Self {
+        self.self_reported = Some(what);
+        self
+    }
+
     /// Another provider than that of the simulated members.
     pub fn provider(mut self, provider: impl Provider) -> Self {
         self.provider = Some(SharedProvider(Arc::new(provider)));
@@ -64,7 +81,11 @@ impl<'a> Setup<'a> {
         let mut builder = Manager::builder()
             .shared_provider(provider.unwrap_or_else(|| Arc::new(self.sims.provider())))
             .host(access(self.sims.host()))
+            .clusters(self.clusters)
             .fleet_settings(self.settings);
+        if let Some(what) = self.self_reported {
+            builder = builder.self_reported(what);
+        }
         for controller in self.controllers {
             builder = builder.controller(controller);
         }

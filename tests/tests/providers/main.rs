@@ -2,5 +2,10 @@
 //! fleet, and on real API servers that all of them share.
 #![expect(clippy::unwrap_used, reason = "adapters fail as tests do")]
 
+mod cluster_api;
+mod cluster_profile;
+mod described;
 mod file;
+mod kubeconfig;
 mod sites;
+mod vcluster;

@@ -2,16 +2,17 @@
 
 use std::{sync::Arc, time::Duration};
 
-use k8s_openapi::{api::core::v1::Secret, apimachinery::pkg::apis::meta::v1::ObjectMeta};
+use k8s_openapi::{ByteString, api::core::v1::Secret, apimachinery::pkg::apis::meta::v1::ObjectMeta};
 use mcrt::{
     Action, Controller, Manager, Watch,
-    connect::{Access, Policy},
+    connect::{Access, Connection, Policy},
     providers,
     testing::{Running, Servers},
 };
-use mcrt_sim::{Export, Kcp, Server, Verb, Verdict, Workspace};
+use mcrt_sim::{Authority, Export, Kcp, Listen, Server, User, Verb, Verdict, Workspace};
 use mcrt_tests::simulated::{Call, Recorder, config, with_data};
 use parking_lot::Mutex;
+use serde_json::json;
 
 const NAME: &str = "children";
 
@@ -47,9 +48,13 @@ impl Rig {
     async fn run(&self, controller: Controller, test: impl AsyncFnOnce(&Running)) {
         let front = Access::service("kcp", self.kcp.service());
         let home = front.at("https://kcp.sim/clusters/root:platform", &Policy::strict());
+        self.run_on(home.unwrap(), controller, test).await;
+    }
+
+    async fn run_on(&self, home: Access, controller: Controller, test: impl AsyncFnOnce(&Running)) {
         let manager = Manager::builder()
             .provider(providers::Kcp::slice("fleet"))
-            .host(home.unwrap())
+            .host(home)
             .controller(controller)
             .build()
             .unwrap();
@@ -114,7 +119,7 @@ fn has_child(workspace: &Workspace, name: &str) -> Result<(), String> {
     let map = server.get("v1", "ConfigMap", Some("default"), name).unwrap();
     let child = server.get("v1", "Secret", Some("default"), &format!("of-{name}"));
     let child = child.map_err(|status| format!("{workspace:?}: {status}"))?;
-    let wanted = k8s_openapi::ByteString(map["data"]["key"].as_str().unwrap().into());
+    let wanted = ByteString(map["data"]["key"].as_str().unwrap().into());
     if child["data"]["key"] == serde_json::to_value(wanted).unwrap() {
         Ok(())
     } else {
@@ -307,4 +312,64 @@ async fn a_shard_that_is_away_holds_up_its_own_workspaces_alone() {
         until_all_have_children(running, &rig, &names).await;
     })
     .await;
+}
+
+/// A kubeconfig of a workspace, as somebody of this token.
+fn kubeconfig(server: &str, authority: &Authority, token: &str) -> String {
+    let ca = ByteString(authority.pem().as_bytes().to_vec());
+    json!({
+        "apiVersion": "v1", "kind": "Config", "current-context": "c",
+        "clusters": [{"name": "c", "cluster": {"server": server, "certificate-authority-data": ca}}],
+        "users": [{"name": "c", "user": {"token": token}}],
+        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "c"}}],
+    })
+    .to_string()
+}
+
+#[tokio::test]
+async fn over_sockets_each_shard_has_the_hosts_credentials_and_a_handful_of_connections() {
+    let rig = Rig::of(12);
+    let authority = Authority::new("kcp").unwrap();
+    let listen = || Listen::new().tls(&authority);
+    let mut listeners = Vec::new();
+    for shard in ["root", "a", "b"] {
+        listeners.push(rig.kcp.listen_with(shard, listen()).await.unwrap());
+    }
+    rig.kcp.add_token("s3cret", User::admin("controller"));
+    let names = ["same".to_owned()];
+    for workspace in &rig.workspaces {
+        put(workspace, "same", "1");
+    }
+    let home = format!("{}/clusters/root:platform", rig.kcp.shard_url("root"));
+    let policy = Policy::strict().allow_local_servers();
+    let home = Connection::from_bytes(kubeconfig(&home, &authority, "s3cret"), None, &policy).unwrap();
+    let seen = children();
+    rig.run_on(home.into(), controller(&seen), async |running| {
+        until_all_have_children(running, &rig, &names).await;
+        for shard in ["a", "b"] {
+            let counters = rig.kcp.sockets(shard).counters();
+            // Watches and requests of the clusters, and what tells which clusters there are.
+            assert!(
+                (2..=4).contains(&counters.open_connections),
+                "{shard}: {counters:?}"
+            );
+            let wildcard = rig.export.wildcard(shard).counters();
+            assert_eq!(wildcard.kind("configmaps").open_watches, 1);
+            assert_eq!(wildcard.unauthorized, 0);
+        }
+        let moving = &rig.workspaces[0];
+        rig.appear(moving, "b");
+        moving.vanish_from("a");
+        put(moving, "same", "2");
+        until_all_have_children(running, &rig, &names).await;
+        for listener in &listeners[1..] {
+            listener.reset_connections();
+        }
+        put(&rig.workspaces[2], "same", "3");
+        until_all_have_children(running, &rig, &names).await;
+    })
+    .await;
+    for listener in listeners {
+        listener.shutdown().await;
+    }
 }

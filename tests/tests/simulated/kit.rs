@@ -7,7 +7,7 @@ use k8s_openapi::{
     ByteString,
     api::core::v1::{ConfigMap, Secret},
 };
-use mcrt::{Action, Error, testing::TestFleet};
+use mcrt::{Action, ClusterSelector, Error, testing::TestFleet};
 use mcrt_sim::{Fault, Faults, Requests};
 use mcrt_tests::simulated::{Recorder, config, labelled, secret};
 use tokio::time::Instant;
@@ -251,4 +251,21 @@ async fn nothing_reaches_a_server_after_a_crash() {
     let sim = fleet.crash().await;
     assert_eq!(eu.get::<ConfigMap>("written"), None);
     assert!(!sim.get("eu").unwrap().is_partitioned());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cluster_has_the_labels_that_a_test_gives_it_and_a_fleet_that_leaves_one_out_settles() {
+    let seen: Recorder = Recorder::default();
+    let fleet = TestFleet::start(["eu", "us"])
+        .label("eu", &[("env", "prod")])
+        .clusters(ClusterSelector::new().labels("env=prod"))
+        .holding(|sim| drop(sim.get("us").unwrap().create(config("object"))))
+        .built_controller(seen.controller("seen"))
+        .await;
+    fleet.settled().await;
+    seen.expect("us", "object", 0).unwrap();
+    fleet.label("us", &[("env", "prod")]);
+    fleet.settled().await;
+    seen.expect("us", "object", 1).unwrap();
+    fleet.stop().await;
 }

@@ -3,6 +3,7 @@ mod asymmetric;
 mod failures;
 mod fickle;
 mod indexes;
+mod leases;
 mod lifecycle;
 mod logs;
 mod outages;

@@ -52,14 +52,18 @@ impl Watchdog<'_> {
                     tracing::debug!(cluster = %self.cluster, "looking for what is required takes too long");
                 }
             }
-            sleep(shaken(settings.interval)).await;
+            tokio::select! {
+                () = sleep(shaken(settings.interval)) => {}
+                () = self.cluster.requirements() => {}
+            }
         }
     }
 
     fn required(&self) -> Vec<Required> {
         let participants = self.participants.borrow().clone();
         let mut required: Vec<Required> = Vec::new();
-        for one in participants.iter().flat_map(|it| it.requires(self.cluster)) {
+        let taking_part = participants.iter().filter(|it| it.takes_part(self.cluster));
+        for one in taking_part.flat_map(|it| it.requires(self.cluster)) {
             if !required.contains(&one) {
                 required.push(one);
             }

@@ -2,7 +2,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use mcrt::{Action, Context, multicluster_controller, reconciler};
 use std::sync::Arc;
 
-#[multicluster_controller(for = ConfigMap, clusters(labels = "env=prod"))]
+#[multicluster_controller(for = ConfigMap, clusters(names()))]
 struct Copier;
 
 #[reconciler]
