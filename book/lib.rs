@@ -26,6 +26,7 @@ pages! {
     provider_cluster_profile: "src/provider-cluster-profile.md"
     inventories: "src/inventories.md"
     provider_kcp: "src/provider-kcp.md"
+    provider_conformance: "src/provider-conformance.md"
     credentials: "src/credentials.md"
     trusting_kubeconfigs: "src/trusting-kubeconfigs.md"
     selecting_clusters: "src/selecting-clusters.md"

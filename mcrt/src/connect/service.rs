@@ -28,7 +28,7 @@ pub struct ServiceAccess {
     pub(super) revision: u64,
     make: Make,
     /// What it is at another address: its own identity, and the address.
-    moved: Option<(String, Uri)>,
+    moved: Option<Box<(String, Uri)>>,
 }
 
 impl ServiceAccess {
@@ -69,7 +69,7 @@ impl ServiceAccess {
         let uri: Option<Uri> = address.parse().ok();
         let uri =
             uri.filter(|uri| uri.scheme().is_some() && uri.authority().is_some() && uri.query().is_none());
-        let origin = self.moved.map_or(self.identity, |(origin, _)| origin);
+        let origin = self.moved.map_or(self.identity, |moved| moved.0);
         let Some(uri) = uri else {
             return Err(Rejected::Invalid {
                 context: origin,
@@ -81,13 +81,13 @@ impl ServiceAccess {
             identity: format!("{} of {origin}", address.trim_end_matches('/')),
             revision: self.revision,
             make: self.make,
-            moved: Some((origin, uri)),
+            moved: Some(Box::new((origin, uri))),
         })
     }
 
     fn made(&self) -> Make {
         let make = Arc::clone(&self.make);
-        let Some((_, base)) = self.moved.clone() else {
+        let Some(base) = self.moved.as_ref().map(|moved| moved.1.clone()) else {
             return make;
         };
         Arc::new(move || {

@@ -7,5 +7,6 @@ mod cluster_profile;
 mod described;
 mod file;
 mod kubeconfig;
+mod namespace;
 mod sites;
 mod vcluster;

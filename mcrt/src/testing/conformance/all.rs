@@ -43,12 +43,11 @@ pub fn run_all<A: Adapter>(site: impl AsyncFn() -> Option<Site> + Sync) {
     let mut failed = Vec::new();
     for (at, verdict) in verdicts {
         let name = CHECKS[at].name;
-        match verdict {
-            Some(verdict) => eprintln!("{} {name}: {verdict}", A::NAME),
-            None => {
-                eprintln!("{} {name}: FAILED", A::NAME);
-                failed.push(name);
-            }
+        if let Some(verdict) = verdict {
+            eprintln!("{} {name}: {verdict}", A::NAME);
+        } else {
+            eprintln!("{} {name}: FAILED", A::NAME);
+            failed.push(name);
         }
     }
     assert!(

@@ -104,14 +104,24 @@ impl<A: Adapter> Stage<A> {
     }
 
     pub(super) async fn create_of(&self, key: &str, at: usize, object: &str, team: &str) {
+        let created = self.try_create(key, at, object, team).await;
+        done("create an object in a member", created);
+    }
+
+    async fn try_create(&self, key: &str, at: usize, object: &str, team: &str) -> kube::Result<ConfigMap> {
         let config: ConfigMap = made(json!({
             "metadata": {"name": self.object(object), "labels": {LABEL: self.site.id(), TEAM: team}},
         }));
-        let created = self
-            .configs(key, at)
-            .create(&PostParams::default(), &config)
-            .await;
-        done("create an object in a member", created);
+        let configs = self.configs(key, at);
+        configs.create(&PostParams::default(), &config).await
+    }
+
+    /// Creates an object where a cluster was, unless that went with its description.
+    pub(super) async fn create_if_there(&self, key: &str, at: usize, object: &str) {
+        match self.try_create(key, at, object, object).await {
+            Err(kube::Error::Api(status)) if status.code == 404 => {}
+            created => drop(done("create an object in a member", created)),
+        }
     }
 
     /// Takes away what the controller filled in, as somebody else.
@@ -238,10 +248,10 @@ impl<A: Adapter> Bed<'_, A> {
         self.until(&format!("`{object}` of `{cluster}` is filled in"), async || {
             self.seen.expect(cluster.as_str(), &name)?;
             let config = configs.get(&name).await.map_err(|error| error.to_string())?;
-            match config.data.unwrap_or_default().contains_key(FILLED) {
-                true => Ok(()),
-                false => Err("it is reconciled and not filled in".to_owned()),
-            }
+            let is_filled = config.data.unwrap_or_default().contains_key(FILLED);
+            is_filled
+                .then_some(())
+                .ok_or_else(|| "it is reconciled and not filled in".to_owned())
         })
         .await;
     }

@@ -1,4 +1,4 @@
-//! The small controller that runs over the fleet of a check: it fills ConfigMaps and writes down what it saw.
+//! The small controller that runs over the fleet of a check: it fills objects in and writes down what it saw.
 use crate::{
     Action, Context, Controller, ControllerBuilder, Epoch, HandWired, Index, IndexReader, Reconciler, Watch,
 };

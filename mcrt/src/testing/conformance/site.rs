@@ -68,7 +68,7 @@ struct Pace {
 /// Time may be paused: it costs nothing.
 const VIRTUAL: Pace = Pace {
     limit: Duration::from_mins(2),
-    quiet: Duration::from_secs(60),
+    quiet: Duration::from_mins(1),
 };
 
 const REAL: Pace = Pace {

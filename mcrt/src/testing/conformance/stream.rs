@@ -64,9 +64,7 @@ impl Reader {
                 self.take(change);
             }
         });
-        if listened.await.is_ok() {
-            panic!("the stream ended; {}", self.told());
-        }
+        assert!(listened.await.is_err(), "the stream ended; {}", self.told());
     }
 
     fn take(&mut self, change: Change) {
