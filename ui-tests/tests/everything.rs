@@ -159,10 +159,15 @@ fn the_clusters_of_a_controller_stand_in_its_plan() {
     let mut wiring = ControllerBuilder::new(TeamTokens::NAME);
     TeamTokens::wire(&mut wiring);
     let issuer = "mcrt".to_owned();
-    let plan = wiring.build(TeamTokens { issuer }).map(|controller| controller.plan());
+    let plan = wiring
+        .build(TeamTokens { issuer })
+        .map(|controller| controller.plan());
     let expected = "clusters: names eu-*, prod; labels env=prod,tier in (gold,silver); property region=eu; \
                     except eu-test, *-old; except labels canary";
-    assert_eq!(plan.unwrap_or_default().last().map(String::as_str), Some(expected));
+    assert_eq!(
+        plan.unwrap_or_default().last().map(String::as_str),
+        Some(expected)
+    );
 }
 
 #[test]

@@ -10,7 +10,9 @@ mod support;
 
 use k8s_openapi::{
     api::core::v1::{ConfigMap, Namespace, Secret},
-    apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
+    apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+        CustomResourceDefinition, CustomResourceDefinitionCondition,
+    },
 };
 use kube::{
     Api, Resource,
@@ -85,13 +87,13 @@ impl Site {
                 .status
                 .and_then(|status| status.conditions)
                 .unwrap_or_default();
-            match conditions
+            let is_ready =
+                |one: &CustomResourceDefinitionCondition| one.type_ == "Established" && one.status == "True";
+            conditions
                 .iter()
-                .any(|one| one.type_ == "Established" && one.status == "True")
-            {
-                true => Ok(()),
-                false => Err(format!("{conditions:?}")),
-            }
+                .any(is_ready)
+                .then_some(())
+                .ok_or_else(|| format!("{conditions:?}"))
         })
         .await;
         Ok(())

@@ -35,6 +35,8 @@ impl Said {
         self.pending.pop_front()
     }
 
+    /// Whether anything was said of it.
+    #[cfg(feature = "kind")]
     pub(super) fn knows(&self, name: &ClusterName) -> bool {
         self.clusters.contains_key(name)
     }

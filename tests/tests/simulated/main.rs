@@ -32,5 +32,6 @@ mod rotation;
 mod selection;
 mod self_reported;
 mod silent;
+mod slices;
 mod watches;
 mod writes;

@@ -56,10 +56,15 @@ impl<K: Cacheable> Group<K> {
         all
     }
 
+    /// Those that are told of it.
+    pub(super) fn readers(&self) -> &[Arc<Mailbox<K>>] {
+        &self.readers
+    }
+
     /// Takes an object in. Gives how often it was told of; an object that did not change is no news.
-    pub(super) fn put(&mut self, object: Kept<K>, stamp: Stamp, origin: Origin) -> usize {
+    pub(super) fn put(&mut self, object: &Kept<K>, stamp: Stamp, origin: Origin) -> usize {
         let known = self.table.find(object.key());
-        let known = known.map(|(slot, old)| (slot, old.is_same_version(&object)));
+        let known = known.map(|(slot, old)| (slot, old.is_same_version(object)));
         let slot = match known {
             Some((slot, true)) => {
                 self.stamps[slot as usize] = stamp;

@@ -41,7 +41,7 @@ impl<K> Mailbox<K> {
     }
 
     /// Adds an event, for a member that has so many objects. Never waits: of a member that does not read, as much is
-    /// kept as it takes to be told of everything twice.
+    /// kept as it takes to be told of everything twice. The reader is to be [woken](Self::wake) afterwards.
     pub(super) fn push(&self, fed: Fed<K>, objects: usize) {
         let mut left_out = VecDeque::new();
         {
@@ -57,6 +57,10 @@ impl<K> Mailbox<K> {
             }
         }
         drop(left_out);
+    }
+
+    /// Lets the reader read.
+    pub(super) fn wake(&self) {
         self.reader.wake();
     }
 

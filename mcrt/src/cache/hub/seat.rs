@@ -22,7 +22,7 @@ pub(in crate::cache) struct Seat<K> {
 }
 
 enum Place<K> {
-    At(At<K>),
+    At(Box<At<K>>),
     /// Nothing can ever be there.
     Empty,
     /// It cannot be watched, for this reason.
@@ -54,7 +54,7 @@ impl<K: Send + Sync + 'static> Seat<K> {
             mailbox: None,
         };
         Self {
-            place: Place::At(at),
+            place: Place::At(Box::new(at)),
             pulses,
             retry_after,
         }

@@ -18,7 +18,7 @@ use super::{
 use crate::connect::Division;
 use ahash::RandomState;
 use futures::{
-    StreamExt,
+    FutureExt, StreamExt,
     stream::{BoxStream, SelectAll},
 };
 use std::{
@@ -62,9 +62,14 @@ pub(super) struct Hub<K: Cacheable> {
     complete: bool,
     /// Why the watch cannot be had now, as all members were told.
     barred: Option<Failure>,
+    /// Who was told something and is not woken yet.
+    asleep: Vec<Arc<Mailbox<K>>>,
     /// Whether namespaces are clusters and the kind has objects that live in none: then it is barred for good.
     clustered: bool,
 }
+
+/// So many events are sorted out before anybody is woken.
+const AT_ONCE: usize = 128;
 
 type Merged<K> = SelectAll<BoxStream<'static, (usize, Fed<K>)>>;
 
@@ -86,6 +91,7 @@ impl<K: Cacheable> Hub<K> {
             streams: Vec::new(),
             complete: false,
             barred: None,
+            asleep: Vec::new(),
             clustered: false,
         }
     }
@@ -102,7 +108,7 @@ impl<K: Cacheable> Hub<K> {
                 biased;
                 () = &mut cancelled => break,
                 Some(command) = commands.recv() => self.obey(command, &mut merged),
-                Some((stream, fed)) = merged.next(), if !merged.is_empty() => self.sort(stream, fed),
+                Some((stream, fed)) = merged.next(), if !merged.is_empty() => self.sort_all(stream, fed, &mut merged),
             }
             // A page of objects is ready all at once: others of this thread get their turn.
             tokio::task::consume_budget().await;
@@ -151,30 +157,54 @@ impl<K: Cacheable> Hub<K> {
         mailbox.begin(all);
     }
 
+    /// Sorts out what has come, and only then wakes those whom it is for: to wake each for itself may take longer than
+    /// everything else.
+    fn sort_all(&mut self, stream: usize, fed: Fed<K>, merged: &mut Merged<K>) {
+        let mut began = Instant::now();
+        self.sort(stream, fed);
+        self.took(began);
+        for _ in 1..AT_ONCE {
+            let Some(Some((stream, fed))) = merged.next().now_or_never() else {
+                break;
+            };
+            began = Instant::now();
+            self.sort(stream, fed);
+            self.took(began);
+        }
+        began = Instant::now();
+        for mailbox in self.asleep.drain(..) {
+            mailbox.wake();
+        }
+        self.asleep.shrink_to(AT_ONCE);
+        self.took(began);
+    }
+
+    fn took(&self, began: Instant) {
+        let took = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        self.counts.nanos.fetch_add(took, Relaxed);
+    }
+
     fn sort(&mut self, stream: usize, fed: Fed<K>) {
-        let began = Instant::now();
         match fed {
             Fed::ListBegins => self.streams[stream].list += 1,
             Fed::Listed(object) => {
                 self.streams[stream].lists();
-                self.put(stream, object, Origin::List);
+                self.put(stream, &object, Origin::List);
             }
             Fed::ListEnds => self.list_ends(stream),
-            Fed::Changed(object) => self.put(stream, object, Origin::Watch),
+            Fed::Changed(object) => self.put(stream, &object, Origin::Watch),
             Fed::Gone(object, _) => self.remove(&object),
             Fed::Opened => self.recovers(stream, StreamStatus::opened),
             Fed::Failed(failure) => self.failed(stream, *failure),
             // Of shared watches alone, and this is the one that is shared.
             Fed::Relisted => {}
         }
-        let took = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        self.counts.nanos.fetch_add(took, Relaxed);
     }
 
-    fn put(&mut self, stream: usize, object: Kept<K>, origin: Origin) {
+    fn put(&mut self, stream: usize, object: &Kept<K>, origin: Origin) {
         self.counts.events.fetch_add(1, Relaxed);
         let stamp = self.stamp(stream);
-        let Some(owner) = owner(self.division, &object) else {
+        let Some(owner) = owner(self.division, object) else {
             return self.unowned();
         };
         if !self.groups.contains_key(&*owner) {
@@ -182,8 +212,11 @@ impl<K: Cacheable> Hub<K> {
         }
         let told = self.groups.get_mut(&*owner).map_or(0, |group| {
             let before = group.len();
-            let told = group.put(object.clone(), stamp, origin);
+            let told = group.put(object, stamp, origin);
             self.counts.objects.fetch_add(group.len() - before, Relaxed);
+            if told > 0 {
+                self.asleep.extend(group.readers().iter().cloned());
+            }
             told
         });
         self.told(told);
@@ -200,6 +233,7 @@ impl<K: Cacheable> Hub<K> {
         let before = group.len();
         let told = group.remove(object);
         self.counts.objects.fetch_sub(before - group.len(), Relaxed);
+        self.asleep.extend(group.readers().iter().cloned());
         if group.is_idle() {
             self.groups.remove(&*owner);
         }
@@ -234,7 +268,11 @@ impl<K: Cacheable> Hub<K> {
         let current = self.stamp(stream);
         let (mut objects, mut told) = (0, 0);
         self.groups.retain(|_, group| {
-            told += group.sweep(current);
+            let here = group.sweep(current);
+            if here > 0 {
+                self.asleep.extend(group.readers().iter().cloned());
+            }
+            told += here;
             objects += group.len();
             !group.is_idle()
         });
@@ -288,9 +326,10 @@ impl<K: Cacheable> Hub<K> {
         self.barred = Some(failure);
     }
 
-    fn tell_all(&self, fed: impl Fn() -> Fed<K>) {
+    fn tell_all(&mut self, fed: impl Fn() -> Fed<K>) {
         for group in self.groups.values() {
             group.tell(&fed);
+            self.asleep.extend(group.readers().iter().cloned());
         }
     }
 

@@ -456,7 +456,10 @@ async fn requests_that_leave_the_namespace_are_refused_with_the_reason_and_never
     let everywhere: kube::Api<ConfigMap> = kube::Api::all(client);
     for error in [
         other.get("x").await.unwrap_err(),
-        everywhere.list(&Default::default()).await.unwrap_err(),
+        everywhere
+            .list(&kube::api::ListParams::default())
+            .await
+            .unwrap_err(),
     ] {
         let kube::Error::Api(status) = error else {
             panic!("{error}");

@@ -47,7 +47,7 @@ fn made(args: &NamespaceArgs) -> providers::Namespaces {
     }
     if let Some(skip) = &args.skip {
         let names = skip.iter().filter(|name| !name.is_empty());
-        provider = names.fold(provider.skip_none(), |provider, name| provider.skip(name));
+        provider = names.fold(provider.skip_none(), providers::Namespaces::skip);
     }
     provider
 }

@@ -158,17 +158,17 @@ fn describe(name: &ClusterName, mut fields: Map<String, Value>) -> Result<Descri
         };
         How::Kubeconfig { text, context }
     };
-    let mut properties = Properties::default();
-    properties.labels = texts(&mut fields, "labels");
     let origin = PropertyOrigin::Provider;
     let named = texts(&mut fields, "properties").into_iter();
-    properties.named = named
-        .map(|(name, value)| (name, Property { value, origin }))
-        .collect();
     Ok(Described {
         uid: text(&mut fields, "uid"),
         how,
-        properties,
+        properties: Properties {
+            labels: texts(&mut fields, "labels"),
+            named: named
+                .map(|(name, value)| (name, Property { value, origin }))
+                .collect(),
+        },
     })
 }
 

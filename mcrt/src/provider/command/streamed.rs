@@ -191,7 +191,7 @@ impl Running {
         let mut noise = Noise::of(settings.shown());
         let noise = async move {
             child::hear(stderr, |chunk| noise.take(chunk)).await;
-            std::future::pending().await
+            std::future::pending::<()>().await;
         };
         Ok(Self {
             child,

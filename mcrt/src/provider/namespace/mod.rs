@@ -180,8 +180,10 @@ impl HostSource for Source {
             Err(error) => return vec![Described::Nameless(format!("Namespace `{object}`: {error}"))],
         };
         let uid = namespace.metadata.uid.clone().unwrap_or_default();
-        let mut properties = Properties::default();
-        properties.labels = namespace.metadata.labels.clone().unwrap_or_default();
+        let properties = Properties {
+            labels: namespace.metadata.labels.clone().unwrap_or_default(),
+            ..Properties::default()
+        };
         let member = server.member(&*object.name);
         vec![Described::Cluster(
             ClusterSpec::new(name, uid, member).with_properties(properties),

@@ -15,7 +15,7 @@ fn host() -> Server {
     Fleet::new().host()
 }
 
-fn make(host: &Server, name: &str, labels: serde_json::Value) {
+fn make(host: &Server, name: &str, labels: &serde_json::Value) {
     let object = json!({
         "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels},
     });
@@ -48,26 +48,26 @@ async fn first(provider: &Arc<Namespaces>, host: &Server, revision: u64) -> crat
 #[tokio::test(start_paused = true)]
 async fn every_namespace_but_those_of_kubernetes_is_a_cluster() {
     let host = host();
-    make(&host, "team-a", json!({}));
+    make(&host, "team-a", &json!({}));
     let mut reader = read(&host, Namespaces::new());
     assert_eq!(reader.until("synced").await, ["+default", "+team-a", "synced"]);
     assert!(reader.clusters["team-a"].contains("namespace team-a"));
-    make(&host, "team-b", json!({}));
-    make(&host, "kube-other", json!({}));
+    make(&host, "team-b", &json!({}));
+    make(&host, "kube-other", &json!({}));
     assert_eq!(reader.next().await, "+team-b");
     host.delete("v1", "Namespace", None, "team-a").unwrap();
     assert_eq!(reader.next().await, "-team-a");
-    make(&host, "team-a", json!({}));
+    make(&host, "team-a", &json!({}));
     assert_eq!(reader.next().await, "+team-a");
-    assert!(reader.is_quiet(Duration::from_secs(60)).await);
+    assert!(reader.is_quiet(Duration::from_mins(1)).await);
 }
 
 #[tokio::test(start_paused = true)]
 async fn labels_select_and_names_are_skipped_as_one_says() {
     let host = host();
-    make(&host, "team-a", json!({"tenant": "yes"}));
-    make(&host, "team-b", json!({"tenant": "yes"}));
-    make(&host, "other", json!({}));
+    make(&host, "team-a", &json!({"tenant": "yes"}));
+    make(&host, "team-b", &json!({"tenant": "yes"}));
+    make(&host, "other", &json!({}));
     let mut reader = read(&host, Namespaces::new().labels("tenant").skip("*-b"));
     assert_eq!(reader.until("synced").await, ["+team-a", "synced"]);
     host.merge(json!({
@@ -84,7 +84,7 @@ async fn labels_select_and_names_are_skipped_as_one_says() {
 #[tokio::test(start_paused = true)]
 async fn a_namespace_that_is_terminating_leaves_before_it_is_gone() {
     let host = host();
-    make(&host, "team-a", json!({}));
+    make(&host, "team-a", &json!({}));
     host.create(json!({
         "apiVersion": "v1", "kind": "ConfigMap",
         "metadata": {"name": "held", "namespace": "team-a", "finalizers": ["example.com/held"]},
@@ -103,7 +103,7 @@ async fn a_namespace_that_is_terminating_leaves_before_it_is_gone() {
 #[tokio::test(start_paused = true)]
 async fn a_cluster_has_the_uid_and_the_labels_of_its_namespace_and_follows_them() {
     let host = host();
-    make(&host, "team-a", json!({"stage": "prod"}));
+    make(&host, "team-a", &json!({"stage": "prod"}));
     let provider = Arc::new(Namespaces::new().skip("default"));
     let spec = first(&provider, &host, 0).await;
     let object = host.get("v1", "Namespace", None, "team-a").unwrap();
@@ -116,7 +116,7 @@ async fn a_cluster_has_the_uid_and_the_labels_of_its_namespace_and_follows_them(
 async fn every_stream_of_a_provider_has_the_same_server_until_the_host_is_another() {
     let (host, other) = (host(), self::host());
     for server in [&host, &other] {
-        make(server, "team-a", json!({}));
+        make(server, "team-a", &json!({}));
     }
     let provider = Arc::new(Namespaces::new().skip("default"));
     let server = |access: &Access| match access {

@@ -60,18 +60,26 @@ async fn main() -> ExitCode {
 
 async fn parent(arguments: &Arguments) -> Outcome {
     println!(
-        "{:>10} {:>10} {:>12} {:>12} {:>12} {:>12} {:>8}",
-        "namespaces", "engaged, s", "KiB each", "sort, us", "CPU, us", "watches", "sockets"
+        "{:>10} {:>10} {:>10} {:>10} {:>10} {:>12} {:>8} {:>8}",
+        "namespaces", "engaged, s", "KiB each", "sort, us", "CPU, us", "rest, ms/s", "watches", "sockets"
     );
     for namespaces in &arguments.namespaces {
         let cost = measured(*namespaces, arguments.events).await?;
         println!(
-            "{:>10} {:>10.2} {:>12.1} {:>12.2} {:>12.1} {:>12} {:>8}",
-            namespaces, cost.seconds, cost.kib_each, cost.sorting_us, cost.cpu_us, cost.watches, cost.sockets
+            "{:>10} {:>10.2} {:>10.1} {:>10.2} {:>10.1} {:>12.1} {:>8} {:>8}",
+            namespaces,
+            cost.seconds,
+            cost.kib_each,
+            cost.sorting_us,
+            cost.cpu_us,
+            cost.rest_ms,
+            cost.watches,
+            cost.sockets
         );
     }
     println!(
-        "sort: telling whose an event is and handing it over; CPU: of the whole controller, for each of {} events",
+        "sort: telling whose an event is and handing it over; CPU: of the whole controller, for each of {} events, \
+         beyond that at rest",
         arguments.events
     );
     Ok(())

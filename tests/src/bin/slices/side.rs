@@ -25,6 +25,9 @@ pub(crate) const READY: &str = "ready";
 /// A run that takes longer hangs.
 const LIMIT: Duration = Duration::from_mins(10);
 
+/// Two rounds of probes.
+const REST: Duration = Duration::from_secs(10);
+
 const LABEL: &str = "mcrt.dev/slice";
 
 /// What changes of the other kind give rise to.
@@ -39,8 +42,11 @@ pub(crate) struct Cost {
     pub(crate) kib_each: f64,
     /// For each event, of the shared watch alone.
     pub(crate) sorting_us: f64,
-    /// For each event, of the whole process: reading, decoding, sorting, keeping, and the reconcile.
+    /// For each event, of the whole process beyond what it takes at rest: reading, decoding, sorting, keeping, and the
+    /// reconcile.
     pub(crate) cpu_us: f64,
+    /// Milliseconds in a second at rest: probes of every namespace, answered from one request.
+    pub(crate) rest_ms: f64,
     /// Started in all.
     pub(crate) watches: u64,
     pub(crate) sockets: u64,
@@ -82,6 +88,9 @@ pub(crate) async fn run(kubeconfig: &Path, namespaces: usize, events: usize) -> 
     // Queues of the beginning are given back.
     tokio::time::sleep(Duration::from_secs(2)).await;
     let watched = Numbers::read(began.elapsed())?;
+    tokio::time::sleep(REST).await;
+    let rested = Numbers::read(began.elapsed())?;
+    let at_rest = (rested.cpu_seconds - watched.cpu_seconds) / (rested.seconds - watched.seconds);
     let known = maps(&provider)?;
     println!("{READY}");
     // Until the parent has written everything.
@@ -91,12 +100,14 @@ pub(crate) async fn run(kubeconfig: &Path, namespaces: usize, events: usize) -> 
     // Reconciles of the last events.
     tokio::time::sleep(Duration::from_secs(1)).await;
     let (after, maps) = (Numbers::read(began.elapsed())?, maps(&provider)?);
+    let busy = after.cpu_seconds - rested.cpu_seconds;
     let shared = provider.shared().ok_or("there is no shared server")?;
     let cost = Cost {
         seconds,
         kib_each: (watched.resident_kib as f64 - before.resident_kib as f64) / namespaces as f64,
         sorting_us: (maps.sorting - known.sorting).as_secs_f64() * 1e6 / events as f64,
-        cpu_us: (after.cpu_seconds - watched.cpu_seconds) * 1e6 / events as f64,
+        cpu_us: (busy - at_rest * (after.seconds - rested.seconds)) * 1e6 / events as f64,
+        rest_ms: at_rest * 1e3,
         watches: shared.watches().iter().map(|watch| watch.watches).sum(),
         sockets: after.sockets,
     };

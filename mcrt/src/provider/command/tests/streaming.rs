@@ -77,7 +77,7 @@ async fn a_program_that_ends_is_started_again_and_what_it_no_longer_names_is_gon
 async fn nothing_is_gone_before_all_has_been_named_again() {
     let program = Program::of("cat first; exec sleep 600");
     program.write("first", &[&line("a"), SYNCED, ""].map(String::from).join("\n"));
-    let command = Arc::new(program.command().streamed().deadline(Duration::from_millis(400)));
+    let command = Arc::new(program.command().streamed().deadline(Duration::from_secs(2)));
     let mut reader = Reader::of(&command);
     reader.until("synced").await;
     drop(reader);

@@ -99,6 +99,17 @@ impl Machine {
         fs::read_to_string(self.path("asked")).unwrap()
     }
 
+    /// Waits until so much was asked so often, while nothing is said.
+    pub(super) async fn quiet_until_asked(&self, reader: &mut Reader, what: &str, times: usize) {
+        let asked = async {
+            while self.asked().matches(what).count() < times {
+                assert!(reader.is_quiet(LOOK).await, "nothing is to be said");
+            }
+        };
+        let asked = tokio::time::timeout(Duration::from_mins(1), asked).await;
+        asked.unwrap_or_else(|_| panic!("`{what}` is not asked: {}", self.asked()));
+    }
+
     /// The engine lists these lines.
     pub(super) fn lists(&self, lines: &[&str]) {
         self.write("containers", &(lines.join("\n") + "\n"));
