@@ -97,15 +97,13 @@ impl Shared {
         if name.is_host() && !self.uses_host {
             return false;
         }
-        match self.fleet.get(name) {
-            Some(cluster) => self.selects(&cluster),
-            // Before the provider has told which clusters there are, each may be one.
-            None => {
-                let clusters = self.clusters.as_ref();
-                let may_be = clusters.is_none_or(|clusters| clusters.may_select(name));
-                !name.is_host() && may_be && !self.fleet.is_synced()
-            }
+        if let Some(cluster) = self.fleet.get(name) {
+            return self.selects(&cluster);
         }
+        // Before the provider has told which clusters there are, each may be one.
+        let clusters = self.clusters.as_ref();
+        let may_be = clusters.is_none_or(|clusters| clusters.may_select(name));
+        !name.is_host() && may_be && !self.fleet.is_synced()
     }
 
     /// Whether the controller may select a cluster that is described in a way that cannot be used.

@@ -140,7 +140,7 @@ impl ManagerBuilder {
                 let name = name.to_owned();
                 return Err(StartError::SelfReported { name });
             }
-            self.selection.trusted = what.trusted().clone();
+            self.selection.trusted.clone_from(what.trusted());
         }
         let stop = CancellationToken::new();
         let fleet = Fleet::new(self.settings, self.checks, self.selection, stop.child_token());

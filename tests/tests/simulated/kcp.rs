@@ -200,7 +200,9 @@ async fn a_workspace_that_moves_with_overlap_has_every_object_reconciled_on_its_
     let rig = Rig::of(3);
     let names: Vec<_> = (0..20).map(|number| format!("m-{number}")).collect();
     for workspace in &rig.workspaces {
-        names.iter().for_each(|name| put(workspace, name, "1"));
+        for name in &names {
+            put(workspace, name, "1");
+        }
     }
     let seen = children();
     rig.run(controller(&seen), async |running| {
@@ -211,7 +213,9 @@ async fn a_workspace_that_moves_with_overlap_has_every_object_reconciled_on_its_
             let before = running.engaged(moving.name()).epoch();
             rig.appear(moving, to);
             // Written where it is at home by now, while the fleet still looks at where it was.
-            names.iter().for_each(|name| put(moving, name, to));
+            for name in &names {
+                put(moving, name, to);
+            }
             tokio::time::sleep(Duration::from_secs(10)).await;
             moving.vanish_from(from);
             until_all_have_children(running, &rig, &names).await;
@@ -242,7 +246,9 @@ async fn a_workspace_that_moves_with_a_gap_loses_nothing_that_happened_meanwhile
     let rig = Rig::of(3);
     let names: Vec<_> = (0..20).map(|number| format!("m-{number}")).collect();
     for workspace in &rig.workspaces {
-        names.iter().for_each(|name| put(workspace, name, "1"));
+        for name in &names {
+            put(workspace, name, "1");
+        }
     }
     let seen = children();
     rig.run(controller(&seen), async |running| {
@@ -257,7 +263,9 @@ async fn a_workspace_that_moves_with_a_gap_loses_nothing_that_happened_meanwhile
                 fleet.get(&name).map_or(Ok(()), |_| Err("it is still there"))
             })
             .await;
-        names.iter().for_each(|name| put(moving, name, "2"));
+        for name in &names {
+            put(moving, name, "2");
+        }
         tokio::time::sleep(Duration::from_mins(5)).await;
         moving.appear_on("b");
         until_all_have_children(running, &rig, &names).await;

@@ -358,7 +358,7 @@ async fn a_thousand_providers_added_from_eight_tasks_while_the_manager_runs_are_
             }
             running
                 .until("every cluster is active", async || {
-                    let active: BTreeSet<_> = seen.runs().iter().map(|run| run.cluster.to_string()).collect();
+                    let active: BTreeSet<_> = seen.runs().iter().map(|run| run.cluster.clone()).collect();
                     match active.len() {
                         all if all == names.len() => Ok(()),
                         some => Err(format!("{some} of {} are", names.len())),

@@ -98,7 +98,7 @@ impl<K: Word> Watched<K> {
     /// Resolves once its state is another.
     async fn changed(&mut self) {
         if self.state.changed().await.is_err() {
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
     }
 

@@ -98,7 +98,7 @@ async fn measured(namespaces: usize, events: usize) -> Outcome<Cost> {
     let authority = Authority::new("slices")?;
     server.add_token("token", User::admin("admin").group("system:masters"));
     let listener = server.listen_with(Listen::new().tls(&authority)).await?;
-    std::fs::write(&kubeconfig, text(&listener.url(), &authority)?)?;
+    std::fs::write(&kubeconfig, text(listener.url(), &authority)?)?;
     let (mut child, mut lines) = start(&kubeconfig, namespaces, events)?;
     if lines.next_line().await?.as_deref() != Some(READY) {
         return Err("the controller ended early".into());

@@ -105,7 +105,7 @@ pub(crate) async fn run(kubeconfig: &Path, namespaces: usize, events: usize) -> 
     let cost = Cost {
         seconds,
         kib_each: (watched.resident_kib as f64 - before.resident_kib as f64) / namespaces as f64,
-        sorting_us: (maps.sorting - known.sorting).as_secs_f64() * 1e6 / events as f64,
+        sorting_us: maps.sorting.saturating_sub(known.sorting).as_secs_f64() * 1e6 / events as f64,
         cpu_us: (busy - at_rest * (after.seconds - rested.seconds)) * 1e6 / events as f64,
         rest_ms: at_rest * 1e3,
         watches: shared.watches().iter().map(|watch| watch.watches).sum(),
