@@ -1,8 +1,7 @@
 //! `--provider cluster-api`.
-use super::{LaunchArgs, named_by};
+use super::{LaunchArgs, named_by, of_objects};
 use crate::{
     StartError,
-    connect::Policy,
     provider::{Provider, providers},
 };
 use std::sync::Arc;
@@ -91,14 +90,7 @@ pub(super) fn provider(args: &LaunchArgs) -> Result<Arc<dyn Provider>, StartErro
 }
 
 fn made(args: &ClusterApiArgs) -> Result<providers::ClusterApi, StartError> {
-    // They come from objects: what files of the operator's own may ask for is not for them.
-    let mut policy = args
-        .allow_exec
-        .iter()
-        .fold(Policy::strict(), Policy::allow_command);
-    if args.allow_local_servers {
-        policy = policy.allow_local_servers();
-    }
+    let policy = of_objects(&args.allow_exec, args.allow_local_servers);
     let mut provider = providers::ClusterApi::new().policy(policy);
     for namespace in &args.namespaces {
         provider = provider.in_namespace(namespace);
@@ -124,6 +116,7 @@ fn made(args: &ClusterApiArgs) -> Result<providers::ClusterApi, StartError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::connect::Policy;
     use crate::{cli::args::Standalone, provider::host::Names};
     use clap::Parser;
 

@@ -1,8 +1,7 @@
 //! `--provider kubeconfig`.
-use super::{LaunchArgs, named_by};
+use super::{LaunchArgs, named_by, of_objects};
 use crate::{
     StartError,
-    connect::Policy,
     provider::{Provider, providers},
 };
 use std::sync::Arc;
@@ -83,14 +82,7 @@ pub(super) fn provider(args: &LaunchArgs) -> Result<Arc<dyn Provider>, StartErro
 }
 
 fn made(args: &KubeconfigArgs) -> Result<providers::Kubeconfig, StartError> {
-    // They come from objects: what files of the operator's own may ask for is not for them.
-    let mut policy = args
-        .allow_exec
-        .iter()
-        .fold(Policy::strict(), Policy::allow_command);
-    if args.allow_local_servers {
-        policy = policy.allow_local_servers();
-    }
+    let policy = of_objects(&args.allow_exec, args.allow_local_servers);
     let mut provider = providers::Kubeconfig::new().policy(policy);
     for namespace in &args.namespaces {
         provider = provider.in_namespace(namespace);
@@ -113,6 +105,7 @@ fn made(args: &KubeconfigArgs) -> Result<providers::Kubeconfig, StartError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::connect::Policy;
     use crate::{cli::args::Standalone, provider::host::Names};
     use clap::Parser;
 

@@ -67,6 +67,18 @@ registry! {
     "namespace" => namespace::NamespaceArgs,
 }
 
+/// What kubeconfigs may ask for that come from objects: what files of the operator's own may is not for them.
+#[cfg(any(feature = "kubeconfig", feature = "cluster-api"))]
+fn of_objects(allow_exec: &[String], allow_local_servers: bool) -> crate::connect::Policy {
+    use crate::connect::Policy;
+    let policy = allow_exec.iter().fold(Policy::strict(), Policy::allow_command);
+    if allow_local_servers {
+        policy.allow_local_servers()
+    } else {
+        policy
+    }
+}
+
 /// How clusters are called, as flags say it.
 #[cfg(any(feature = "kubeconfig", feature = "cluster-api"))]
 fn named_by(how: &str, provider: &str) -> Result<crate::provider::host::Names, StartError> {
