@@ -1,7 +1,7 @@
 //! Kinds that other projects define and that fleets are described by, as resources for kube.
 //!
-//! They are read leniently: what is missing or null is empty, what is not known is passed over. Each kind has a
-//! `crd()`, for clusters and simulated servers that lack the definition; where its project installs one, that one
+//! They are read leniently: what is missing or null is empty, what is not known is passed over. Each kind that
+//! describes clusters has a `crd()`, for clusters and simulated servers that lack the definition; where its project installs one, that one
 //! counts.
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde::{Deserialize, Deserializer};

@@ -31,7 +31,7 @@ pub struct LaunchArgs {
     #[arg(long, env = "MCRT_HOST", value_name = "HOST")]
     pub host: Option<String>,
 
-    /// Credential programs that kubeconfig files may run: names or absolute paths; repeated, or separated by `,`
+    /// Credential programs that kubeconfigs of files and of the provider `command` may run: names or absolute paths; repeated, or separated by `,`
     #[arg(long, env = "MCRT_ALLOW_EXEC", value_name = "COMMAND", value_delimiter = ',')]
     pub allow_exec: Vec<String>,
 

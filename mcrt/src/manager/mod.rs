@@ -119,8 +119,8 @@ impl ManagerBuilder {
     /// Checks what was collected.
     ///
     /// # Errors
-    /// If there is no provider, if it reads the host and there is none, if two controllers share a name, or if one needs a host and there is none, or none
-    /// that a client can be built for.
+    /// If there is no provider, if it reads the host and there is none, if two controllers share a name, or if one needs
+    /// a host and there is none, or none that a client can be built for.
     ///
     /// # Panics
     /// Outside a tokio runtime.

@@ -1,4 +1,4 @@
-//! Where clusters come from: the provider trait, and the providers that are always there.
+//! Where clusters come from: the provider trait, providers that are always there, and those of features.
 use crate::{
     cluster::{ClusterName, Properties},
     connect::Access,

@@ -56,7 +56,8 @@ async fn program(args: LaunchArgs) {
         ("key", "watched"),
         ("undecodable", "read"),
         ("inline", "read"),
-        ("program", "watched"),
+        // Another file has a context of this name, which cannot be used.
+        ("good/program", "watched"),
     ] {
         done.wait(cluster, what).await;
     }

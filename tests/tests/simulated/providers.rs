@@ -327,7 +327,7 @@ async fn a_cluster_that_no_client_can_be_built_for_is_left_out_until_it_is_descr
         .await;
 }
 
-/// Case B22: in the multicluster-runtime, 40 providers added at run time got stuck in every round.
+/// In the multicluster-runtime, 40 providers added at run time got stuck in every round.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_thousand_providers_added_from_eight_tasks_while_the_manager_runs_are_all_active() {
     const TASKS: usize = 8;

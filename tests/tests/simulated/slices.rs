@@ -70,7 +70,6 @@ fn watched(host: &Server, plural: &str) -> u64 {
     host.counters().kind(plural).open_watches
 }
 
-/// G23.
 #[tokio::test(start_paused = true)]
 async fn ten_thousand_namespaces_are_clusters_with_one_watch_per_kind() {
     const SLICES: usize = 10_000;

@@ -477,7 +477,7 @@ async fn requests_that_leave_the_namespace_are_refused_with_the_reason_and_never
     bed.nothing_is_left().await;
 }
 
-/// B14: handlers that pile up on a shared cache.
+/// Informers of client-go let handlers pile up on a shared cache.
 #[tokio::test(start_paused = true)]
 async fn a_thousand_namespaces_that_come_and_go_leave_no_subscriber_behind() {
     let bed = Bed::new(&["stays"]);

@@ -326,7 +326,7 @@ async fn an_event_costs_nothing_of_the_sources_that_are_silent() {
     );
 }
 
-/// B22 of the multicluster-runtime: adding at run time got stuck in every round.
+/// In the multicluster-runtime, adding at run time got stuck in every round.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_thousand_sources_added_and_removed_from_eight_tasks_block_nobody() {
     const EACH: usize = 125;
