@@ -148,7 +148,9 @@ pub struct Property {
 pub enum PropertyOrigin {
     /// The provider's own object.
     Provider,
-    /// An inventory of the host side, such as the status of a `ClusterProfile`.
+    /// An inventory of the host side, such as the status of a `ClusterProfile`. Whoever keeps it is believed; many copy
+    /// into it what a cluster says of itself, so select by such a property only where its keeper does not, or where
+    /// the clusters may choose.
     Inventory,
     /// The cluster itself: never identity, and no ground for selection unless the operator trusts it.
     SelfReported,

@@ -196,13 +196,11 @@ impl<R: super::Reconciler> Runtime<R> {
         engagement.stop_intake();
         engagement.close_gate().await;
         engagement.cluster.reach(Step::IntakeStopped).await;
-        let between = if self.shared.expects(name) {
-            self.between(lane)
-        } else {
-            Vec::new()
-        };
+        let mut between = self.between(lane);
         let purged = self.shared.queue.purge(lane);
-        self.shared.request_all(between);
+        if self.shared.expects(name) {
+            self.shared.request_all(std::mem::take(&mut between));
+        }
         engagement.cluster.reach(Step::Purged).await;
         tracing::debug!(controller = %self.shared.name, cluster = %name, ?purged, "lane purged");
         if tokio::time::timeout(self.shared.fleet.grace(), self.shared.queue.idle(lane))
@@ -217,6 +215,10 @@ impl<R: super::Reconciler> Runtime<R> {
         self.tombstones.purge(lane);
         self.shared.engaged.write().remove(engagement);
         self.shared.release_waiting(name);
+        // It may have come back while its work drained.
+        if self.shared.expects(name) {
+            self.shared.request_all(between);
+        }
         // Its stores go with it, whoever still asks for the controller's numbers.
         self.shared
             .host

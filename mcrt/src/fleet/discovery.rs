@@ -67,6 +67,7 @@ impl Discovery {
             self.fleet.leave_out(&name);
             return;
         }
+        self.fleet.admit(&name);
         match self.fleet.upsert(spec) {
             Ok(()) => self.fleet.accept(&name),
             Err(error) => {

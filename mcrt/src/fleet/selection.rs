@@ -46,6 +46,11 @@ impl Fleet {
         clusters.all(|selector| selector.selects(&spec.name, &spec.properties))
     }
 
+    /// A cluster is selected, whether or not it can be engaged.
+    pub(super) fn admit(&self, name: &ClusterName) {
+        self.0.state.lock().left_out.remove(name);
+    }
+
     /// Whether a cluster of which nothing but the name can be used might be engaged.
     pub(super) fn may_admit(&self, name: &ClusterName) -> bool {
         let mut clusters = self.selection().clusters.iter();

@@ -86,7 +86,8 @@ impl<C: Claimant> Claims<C> {
         let is_news = claim.bad.as_ref() != Some(&reason);
         claim.bad = Some(reason);
         let mut changes = Vec::new();
-        if at == 0 && was_good {
+        // A stream before this one may have described it, and what is only rejected stays.
+        if at == 0 && (was_good || is_new) {
             changes.push(Change::Remove(name.clone()));
         }
         changes.extend(self.complained(name, is_new || at == 0 && (was_good || is_news)));

@@ -289,11 +289,11 @@ impl<K: Cacheable> Hub<K> {
         }
         if first && self.complete {
             self.tell_all(|| Fed::ListEnds);
-        } else if !first {
+        } else if !first && self.barred.is_none() {
             self.tell_all(|| Fed::Relisted);
         }
-        if let (Some(failure), true) = (self.barred.clone(), self.complete) {
-            // Still so for another reason than this stream.
+        if let Some(failure) = self.barred.clone() {
+            // Still so for another reason than this stream, whose objects made a member look as if it were listed.
             self.tell_all(|| Fed::failed(failure.clone()));
         }
     }

@@ -108,7 +108,9 @@ impl SharedServer {
         if access.identity() != self.0.identity {
             return Ok(false);
         }
-        if let Some(base) = self.base() {
+        // In the order in which a first member takes both: it starts with the old or goes on with the new.
+        let running = self.0.running.lock();
+        if let Some(base) = &running.base {
             base.replace_material(&access)?;
         }
         *self.0.access.lock() = access;

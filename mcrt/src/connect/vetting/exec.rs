@@ -25,8 +25,34 @@ const V1_BETA1: &str = "client.authentication.k8s.io/v1beta1";
 const EXTENSION: &str = "client.authentication.k8s.io/exec";
 /// Linux takes no string of more than 128 KiB in an environment; some of it is for the rest of the message.
 const LONGEST_INFO: usize = 120 * 1024;
-/// Variables that choose programs and libraries: with them an allowed program would be another.
-const CHOOSING: &[&str] = &["PATH", "LD_", "DYLD_"];
+/// Variables that choose programs, libraries and code: with them an allowed program would be another. Those that end in
+/// `_` stand for all that begin so.
+const CHOOSING: &[&str] = &[
+    "PATH",
+    "LD_",
+    "DYLD_",
+    "GCONV_PATH",
+    "GLIBC_TUNABLES",
+    "BASH_",
+    "ENV",
+    "SHELLOPTS",
+    "BASHOPTS",
+    "IFS",
+    "PS4",
+    "NODE_",
+    "PYTHONPATH",
+    "PYTHONHOME",
+    "PYTHONSTARTUP",
+    "PYTHONINSPECT",
+    "PERL5OPT",
+    "PERL5LIB",
+    "PERL5DB",
+    "RUBYOPT",
+    "RUBYLIB",
+    "JAVA_TOOL_OPTIONS",
+    "_JAVA_OPTIONS",
+    "JDK_JAVA_OPTIONS",
+];
 
 /// What a program may be told of the cluster.
 pub(super) struct Told<'a> {
@@ -106,8 +132,8 @@ fn env(config: &ExecConfig, at: &At<'_>) -> Result<Vec<(String, String)>, Reject
             .iter()
             .any(|start| upper == *start || start.ends_with('_') && upper.starts_with(start))
         {
-            let reason = "sets PATH or a variable of the linker, which would choose another program: set it for the \
-                          controller instead";
+            let reason = "sets PATH or another variable by which the linker, a shell or an interpreter chooses what it \
+                          runs: set it for the controller instead";
             return Err(at.unsupported(field, reason));
         }
         Ok((name, value))

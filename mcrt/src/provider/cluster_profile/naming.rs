@@ -79,7 +79,8 @@ impl ClusterProfiles {
             (holder, claimants, state.links.group(&live.key))
         };
         let is_other = |key: &ObjectKey| *key != live.key;
-        if let Some((holder, uid)) = holder.filter(|(key, _)| is_other(key))
+        let of_this_cluster = |key: &ObjectKey| self.state.lock().links.group(key) == group;
+        if let Some((holder, uid)) = holder.filter(|(key, _)| is_other(key) && !of_this_cluster(key))
             && self.live(view, &holder).is_some_and(|other| other.uid == uid)
         {
             return Some(format!(

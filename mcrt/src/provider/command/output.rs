@@ -22,7 +22,7 @@ impl Output {
     /// Reads and vets every line.
     pub(super) fn read(text: &[u8], policy: &Policy) -> Self {
         let mut clusters: BTreeMap<ClusterName, Described> = BTreeMap::new();
-        let mut complaints = Vec::new();
+        let mut complaints = Complaints::default();
         let text = text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(text);
         for (number, line) in text.split(|byte| *byte == b'\n').enumerate() {
             let number = number + 1;
@@ -30,7 +30,7 @@ impl Output {
                 continue;
             }
             if line.len() > LONGEST {
-                complaints.push(format!("line {number} {TOO_LONG}"));
+                complaints.add(|| format!("line {number} {TOO_LONG}"));
                 continue;
             }
             match Line::read(line) {
@@ -43,10 +43,9 @@ impl Output {
                 }
                 // That all has been named is what the end says.
                 Line::Synced => {}
-                Line::Remove(_) => complaints.push(format!(
-                    "line {number} removes a cluster, which only a streamed program can"
-                )),
-                Line::Nameless(reason) => complaints.push(format!("line {number}: {reason}")),
+                Line::Remove(_) => complaints
+                    .add(|| format!("line {number} removes a cluster, which only a streamed program can")),
+                Line::Nameless(reason) => complaints.add(|| format!("line {number}: {reason}")),
             }
         }
         Self {
@@ -54,8 +53,8 @@ impl Output {
                 .into_iter()
                 .map(|(name, described)| (name, described.claim()))
                 .collect(),
-            is_whole: complaints.is_empty(),
-            problems: shortened(complaints),
+            is_whole: complaints.count == 0,
+            problems: complaints.shortened(),
         }
     }
 }
@@ -100,14 +99,29 @@ impl Described {
     }
 }
 
-fn shortened(mut complaints: Vec<String>) -> BTreeSet<String> {
-    let more = complaints.len().saturating_sub(MOST_COMPLAINTS);
-    complaints.truncate(MOST_COMPLAINTS);
-    if more > 0 {
-        complaints.push(format!("{more} more lines cannot be read"));
+/// What is wrong with lines. A program can print millions: the first few are kept, and the number of all.
+#[derive(Default)]
+struct Complaints {
+    first: Vec<String>,
+    count: usize,
+}
+
+impl Complaints {
+    fn add(&mut self, complaint: impl FnOnce() -> String) {
+        self.count += 1;
+        if self.first.len() < MOST_COMPLAINTS {
+            self.first.push(complaint());
+        }
     }
-    let complaints = complaints.into_iter();
-    complaints
-        .map(|complaint| format!("{complaint}; until that is right, no cluster is taken for gone"))
-        .collect()
+
+    fn shortened(mut self) -> BTreeSet<String> {
+        let more = self.count - self.first.len();
+        if more > 0 {
+            self.first.push(format!("{more} more lines cannot be read"));
+        }
+        let complaints = self.first.into_iter();
+        complaints
+            .map(|complaint| format!("{complaint}; until that is right, no cluster is taken for gone"))
+            .collect()
+    }
 }

@@ -18,6 +18,8 @@ pub(super) struct Following<S: HostSource> {
     objects: Objects,
     /// To be described, in the order of namespace and name.
     todo: BTreeSet<ObjectKey>,
+    /// Those of them that are others than the ones described before.
+    gone: BTreeSet<ObjectKey>,
     /// To be said.
     pending: VecDeque<Change>,
     stage: Stage,
@@ -47,6 +49,7 @@ impl<S: HostSource> Following<S> {
             reader,
             objects: Objects::default(),
             todo: BTreeSet::new(),
+            gone: BTreeSet::new(),
             pending: VecDeque::new(),
             stage: Stage::Opening,
             told: Vec::new(),
@@ -92,7 +95,9 @@ impl<S: HostSource> Following<S> {
             Stage::Following if is(WatchState::Absent) || is(WatchState::Closed) => self.stage = Stage::Over,
             Stage::Naming | Stage::Following | Stage::Over => {}
         }
-        self.todo.append(&mut self.reader.take());
+        let mut keys = self.reader.take();
+        self.todo.append(&mut keys.changed);
+        self.gone.append(&mut keys.gone);
     }
 
     fn describe(&mut self, object: &ObjectKey) {
@@ -103,6 +108,11 @@ impl<S: HostSource> Following<S> {
             let reason = format!("`{object}`: describing it panicked, which is a fault of the provider");
             vec![Described::Nameless(reason)]
         });
+        let is_good = |one: &Described| matches!(one, Described::Cluster(_));
+        if self.gone.remove(object) && !described.iter().all(is_good) {
+            // What cannot be used keeps what was good of the same object, and of no former one.
+            self.pending.extend(self.objects.update(object, Vec::new()));
+        }
         self.pending.extend(self.objects.update(object, described));
     }
 

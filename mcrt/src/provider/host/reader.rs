@@ -34,8 +34,16 @@ pub struct HostReader {
 /// The objects to describe again: each once, however often it has changed.
 #[derive(Default)]
 struct Dirty {
-    keys: Mutex<BTreeSet<ObjectKey>>,
+    keys: Mutex<Keys>,
     news: Notify,
+}
+
+/// Which objects to describe again.
+#[derive(Default)]
+pub(super) struct Keys {
+    pub(super) changed: BTreeSet<ObjectKey>,
+    /// Those of them that were deleted since, even if there is another of the name by now.
+    pub(super) gone: BTreeSet<ObjectKey>,
 }
 
 impl HostReader {
@@ -98,7 +106,7 @@ impl HostReader {
     }
 
     /// The objects that have changed since the last call.
-    pub(super) fn take(&self) -> BTreeSet<ObjectKey> {
+    pub(super) fn take(&self) -> Keys {
         std::mem::take(&mut *self.dirty.keys.lock())
     }
 
@@ -134,23 +142,27 @@ struct Affects<F> {
 }
 
 impl<F> Affects<F> {
-    fn add<K>(&self, object: &K)
+    fn add<K: Cacheable>(&self, object: &K, is_gone: bool)
     where
         F: Fn(&K) -> Vec<ObjectKey>,
     {
-        let keys = (self.affects)(object);
-        self.dirty.keys.lock().extend(keys);
+        let affected = (self.affects)(object);
+        let own = Some(ObjectKey::of(object)).filter(|own| is_gone && affected.contains(own));
+        let mut keys = self.dirty.keys.lock();
+        keys.gone.extend(own);
+        keys.changed.extend(affected);
     }
 }
 
 impl<K: Cacheable, F: Fn(&K) -> Vec<ObjectKey> + Send + Sync> DeltaSink<K> for Affects<F> {
     fn on_delta(&self, delta: Delta<'_, K>, _: Origin) {
         match delta {
-            Delta::Added(object) | Delta::Deleted(object) => self.add(&**object.object()),
+            Delta::Added(object) => self.add(&**object.object(), false),
+            Delta::Deleted(object) => self.add(&**object.object(), true),
             // What it referred to before may refer to nothing now.
             Delta::Updated { old, new } => {
-                self.add(&**old.object());
-                self.add(&**new.object());
+                self.add(&**old.object(), old.uid() != new.uid());
+                self.add(&**new.object(), false);
             }
             Delta::Synced | Delta::Relisted => {}
         }

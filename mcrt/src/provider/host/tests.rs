@@ -343,3 +343,15 @@ async fn a_name_that_hundreds_claim_is_told_in_a_line() {
     );
     assert!(reason.len() < 300, "{reason}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_was_good_of_an_object_does_not_outlive_it_in_another_that_cannot_be_used() {
+    let host = host();
+    put(&host, "one", &json!({"name": "a", "server": "s1"}));
+    let mut reader = read(&host);
+    reader.until("synced").await;
+    // Between two looks.
+    delete(&host, "one");
+    put(&host, "one", &json!({"name": "a"}));
+    assert_eq!(reader.take(2).await, ["-a", "?a: no server"]);
+}

@@ -45,6 +45,8 @@ pub(super) struct Following {
     names: BTreeMap<ClusterName, Arc<str>>,
     /// No longer seen, and since when.
     leaving: BTreeMap<Arc<str>, Instant>,
+    /// Whether a name has become free.
+    freed: bool,
     pending: VecDeque<Change>,
     synced: bool,
     /// What was last said to be wrong, by what it is about.
@@ -81,6 +83,7 @@ impl Following {
             transport: cx.transport().clone(),
             read: false,
             endpoints: BTreeMap::new(),
+            freed: false,
             unusable: BTreeSet::new(),
             turn: 0,
             said: BTreeMap::new(),
@@ -257,16 +260,29 @@ impl Following {
             );
         }
         match touched {
-            Some(cluster) if !recovered => self.settle(&cluster),
+            Some(cluster) if !recovered => {
+                self.freed = false;
+                self.settle(&cluster);
+                if self.freed && self.kcp.by_path {
+                    self.settle_all();
+                }
+            }
             _ => self.settle_all(),
         }
     }
 
+    /// Twice where a name became free meanwhile, which another one may have waited for.
     fn settle_all(&mut self) {
-        let mut all: BTreeSet<_> = self.said.keys().cloned().collect();
-        all.extend(self.endpoints.values().flat_map(Endpoint::clusters).cloned());
-        for cluster in all {
-            self.settle(&cluster);
+        for _ in 0..2 {
+            self.freed = false;
+            let mut all: BTreeSet<_> = self.said.keys().cloned().collect();
+            all.extend(self.endpoints.values().flat_map(Endpoint::clusters).cloned());
+            for cluster in all {
+                self.settle(&cluster);
+            }
+            if !(self.freed && self.kcp.by_path) {
+                return;
+            }
         }
     }
 
@@ -280,6 +296,7 @@ impl Following {
             Ok(name) => name,
             Err(reason) => return self.tell(cluster, &reason),
         };
+        self.told.remove(&**cluster);
         let spec = self.spec(name, &address, cluster, &seen);
         match self.said.get_mut(cluster) {
             Some(said) if said.spec.says_the_same(&spec) => {
@@ -307,6 +324,7 @@ impl Following {
 
     /// No address has it: it leaves, soon if every address has told what is behind it.
     fn let_go(&mut self, cluster: &Arc<str>) {
+        self.told.remove(&**cluster);
         if !self.said.contains_key(cluster) {
             return;
         }
@@ -314,10 +332,6 @@ impl Following {
         let since = *self.leaving.entry(Arc::clone(cluster)).or_insert(now);
         if since + self.stay() <= now {
             self.forget(cluster);
-            // Another one may have waited for its name.
-            if self.kcp.by_path {
-                self.settle_all();
-            }
         }
     }
 
@@ -326,6 +340,7 @@ impl Following {
         if let Some(said) = self.said.remove(cluster) {
             self.names.remove(&said.spec.name);
             self.pending.push_back(Change::Remove(said.spec.name));
+            self.freed = true;
         }
     }
 

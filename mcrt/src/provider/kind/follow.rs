@@ -121,15 +121,17 @@ impl Follow {
     }
 
     fn listed(&mut self, listing: Listing, problems: &mut BTreeSet<String>) {
-        self.listed = true;
+        self.listed |= listing.unreadable == 0 || !listing.clusters.is_empty();
         if listing.unreadable > 0 {
             problems.insert(format!(
                 "{} of the containers that are labelled `{CLUSTER}` cannot be told from the list: are their labels \
-                 kind's own?",
+                 kind's own? Until that is right, no cluster is taken for gone",
                 listing.unreadable
             ));
         }
-        self.forget(&listing);
+        if listing.unreadable == 0 {
+            self.forget(&listing);
+        }
         for (cluster, nodes) in listing.clusters {
             if let Some(known) = self.known.get_mut(&cluster) {
                 known.see(nodes, &mut self.said);

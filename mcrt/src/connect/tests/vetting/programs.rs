@@ -96,6 +96,18 @@ fn what_no_controller_can_run_is_refused_by_its_field() {
             format!("{V1}, env: [{{name: DYLD_INSERT_LIBRARIES, value: /hunter2}}]"),
             ".env",
         ),
+        (
+            format!("{V1}, env: [{{name: \"BASH_FUNC_jq%%\", value: hunter2}}]"),
+            ".env",
+        ),
+        (
+            format!("{V1}, env: [{{name: NODE_OPTIONS, value: --import=hunter2}}]"),
+            ".env",
+        ),
+        (
+            format!("{V1}, env: [{{name: PYTHONPATH, value: /hunter2}}]"),
+            ".env",
+        ),
         (format!("{V1}, args: [\"hunter2-SECRET\\0\"]"), ".args"),
         (format!("{V1}, hunter2-SECRET: a"), ""),
         (format!("{V1}, install-hint: a"), ""),
