@@ -63,7 +63,7 @@ async fn noise_is_no_news() {
     let machine = Machine::new();
     machine.write(
         "noise",
-        "enabling experimental podman provider\nWARNING: Error loading config file: /root/.docker/config.json: \
+        "enabling experimental podman provider\nWARNING: Error loading config file: /home/dev/.docker/config.json: \
          permission denied\ntime=\"2026-08-01T10:00:00Z\" level=warning msg=\"cgroup v1 is deprecated\"\n",
     );
     machine.runs(&[("a", "1")]);
