@@ -24,6 +24,7 @@ mod child;
 pub mod cluster;
 pub mod connect;
 mod controller;
+mod coordinator;
 mod error;
 pub mod fleet;
 mod jitter;
@@ -65,6 +66,7 @@ pub use controller::{
     MulticlusterController, NeverSynced, Place, ReconcileFailure, Reconciler, Request, Requests, Uses, Watch,
     place, predicate,
 };
+pub use coordinator::{LostHost, Sharding};
 pub use error::{Error, ErrorClass, Result};
 pub use fleet::{Cluster, Fleet, FleetEvent, FleetSettings, SelfReported};
 pub use manager::{Manager, ManagerBuilder, ManagerHandle};

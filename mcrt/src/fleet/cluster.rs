@@ -230,6 +230,11 @@ impl Cluster {
         }
     }
 
+    /// Lets nothing more be sent to the cluster: requests fail at once, watches break off.
+    pub(super) fn cut(&self) {
+        self.0.life.token().cancel();
+    }
+
     /// Ends all that runs for the cluster: watches first, then its connections.
     pub(super) async fn end(&self) {
         self.0.caches.close().await;

@@ -70,10 +70,7 @@ impl Discovery {
         self.fleet.admit(&name);
         match self.fleet.upsert(spec) {
             Ok(()) => self.fleet.accept(&name),
-            Err(error) => {
-                let reason = format!("the way to it, or the credentials, cannot be used: {error}");
-                self.fleet.reject(&name, &reason);
-            }
+            Err(error) => self.fleet.reject_unusable(&name, &error),
         }
     }
 

@@ -4,11 +4,13 @@
 //! provider --Upsert/Remove/Synced--> discovery --> Fleet --> one supervisor per cluster
 //!                                                              publish, attach, probe, start ... leave, detach, end
 //! ```
+mod assignment;
 mod cluster;
 mod described;
 mod discovery;
 mod event;
 mod health;
+mod host_duty;
 mod participant;
 mod registry;
 mod rejected;
@@ -26,8 +28,10 @@ pub use participant::{Step, Steps};
 pub use registry::Fleet;
 pub use self_reported::SelfReported;
 
+pub(crate) use assignment::Leaving;
 pub(crate) use discovery::discover;
 pub(crate) use health::{HealthCheck, Required};
+pub(crate) use host_duty::{HeldDuty, HostDuty};
 pub(crate) use participant::Participant;
 pub(crate) use selection::Selection;
 pub(crate) use self_reported::Listener;

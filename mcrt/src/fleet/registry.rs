@@ -1,6 +1,7 @@
 //! The registry of engaged clusters.
 use super::{
-    Cluster, FleetEvent, FleetSettings,
+    Cluster, FleetEvent, FleetSettings, HostDuty,
+    assignment::{Assignment, NotMine, Revision},
     event::{Listeners, into_stream},
     health::{Condition, HealthCheck},
     participant::Participant,
@@ -33,6 +34,7 @@ pub(super) struct Inner {
     checks: Vec<HealthCheck>,
     lists: Arc<ListLimits>,
     selection: Selection,
+    host_duty: HostDuty,
     /// Held for map changes and sends that never wait; no await, no user code.
     pub(super) state: Mutex<State>,
     participants: watch::Sender<Participants>,
@@ -53,6 +55,8 @@ pub(super) struct State {
     pub(super) rejected: BTreeMap<ClusterName, Arc<str>>,
     /// Named by the provider, and not to be engaged.
     pub(super) left_out: BTreeSet<ClusterName>,
+    /// Where several replicas share the clusters: which are this one's. None where all are.
+    pub(super) assignment: Option<Assignment>,
     pub(super) listeners: Listeners,
     synced: bool,
     closed: bool,
@@ -79,6 +83,7 @@ impl Fleet {
             checks,
             lists: Arc::new(lists),
             selection,
+            host_duty: HostDuty::new(),
             state: Mutex::default(),
             participants: watch::Sender::new(Participants::new()),
             tasks: TaskTracker::new(),
@@ -132,6 +137,11 @@ impl Fleet {
         into_stream(state.listeners.join(replay))
     }
 
+    /// Whether the work on the host is this replica's.
+    pub(crate) fn host_duty(&self) -> &HostDuty {
+        &self.0.host_duty
+    }
+
     pub(super) fn selection(&self) -> &Selection {
         &self.0.selection
     }
@@ -174,8 +184,17 @@ impl Fleet {
     }
 
     /// Engages a cluster, replaces a life that is not the same, or keeps one that is. Without a client nothing
-    /// changes; without credentials that can be used, those stay.
+    /// changes; without credentials that can be used, those stay. One that is another replica's is kept in mind.
     pub(crate) fn upsert(&self, spec: ClusterSpec) -> Result<(), ConnectError> {
+        let noted = self.0.state.lock().note_description(&spec);
+        match noted {
+            Ok(revision) => self.take_up(spec, revision),
+            Err(NotMine) => Ok(()),
+        }
+    }
+
+    /// Engages a cluster that is this replica's, as it is described in that revision.
+    pub(super) fn take_up(&self, spec: ClusterSpec, revision: Option<Revision>) -> Result<(), ConnectError> {
         let identity = (spec.uid.clone(), spec.access.identity());
         if let Some(outcome) = self.goes_on(&spec, &identity) {
             return outcome;
@@ -197,7 +216,7 @@ impl Fleet {
             Condition::new(&self.0.settings.health, self.0.checks.len()),
             self.0.settings.steps.clone(),
         );
-        self.engage(cluster, identity);
+        self.engage(cluster, identity, revision);
         Ok(())
     }
 
@@ -224,12 +243,12 @@ impl Fleet {
         self.upsert(ClusterSpec::new(ClusterName::host(), "host", access))
     }
 
-    fn engage(&self, cluster: Cluster, identity: (String, u64)) {
+    fn engage(&self, cluster: Cluster, identity: (String, u64), revision: Option<Revision>) {
         let (ended, ended_receiver) = watch::channel(());
         let leave = self.0.root.child_token();
         let name = cluster.name().clone();
         let mut state = self.0.state.lock();
-        if state.closed {
+        if state.closed || !state.may_engage(&name, revision) {
             return;
         }
         state.left_out.remove(&name);
@@ -268,11 +287,10 @@ impl Fleet {
         state.suspended.remove(name);
         state.clear(name);
         state.left_out.remove(name);
-        if let Some(member) = state.members.remove(name) {
-            tracing::info!(cluster = %name, epoch = %member.cluster.epoch(), "disengaging");
-            member.leave.cancel();
-            state.listeners.tell(&FleetEvent::Disengaged(member.cluster));
+        if let Some(assignment) = &mut state.assignment {
+            assignment.forget(name);
         }
+        state.disengage(name);
     }
 
     /// A supervisor has ended: forgets its life unless the name has a later one.
@@ -326,6 +344,22 @@ impl Fleet {
         self.0.tasks.wait().await;
         self.0.state.lock().listeners.close();
         self.release();
+    }
+}
+
+impl State {
+    /// Has the cluster of that name leave, if there is one.
+    pub(super) fn disengage(&mut self, name: &ClusterName) -> Option<Cluster> {
+        let Member { cluster, leave, .. } = self.members.remove(name)?;
+        tracing::info!(cluster = %name, epoch = %cluster.epoch(), "disengaging");
+        leave.cancel();
+        self.listeners.tell(&FleetEvent::Disengaged(cluster.clone()));
+        Some(cluster)
+    }
+
+    /// The end of the name's last life, unless that is over.
+    pub(super) fn life(&self, name: &ClusterName) -> Option<Ended> {
+        self.lives.get(name).map(|(_, ended)| ended.clone())
     }
 }
 

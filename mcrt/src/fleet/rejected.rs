@@ -1,6 +1,6 @@
 //! Clusters whose descriptions cannot be used: why, asked and told.
 use super::{Fleet, FleetEvent, registry::State};
-use crate::cluster::ClusterName;
+use crate::{cluster::ClusterName, connect::ConnectError};
 use std::{collections::BTreeMap, sync::Arc};
 
 impl Fleet {
@@ -24,6 +24,11 @@ impl Fleet {
         let reason: Arc<str> = reason.into();
         state.rejected.insert(name.clone(), Arc::clone(&reason));
         state.listeners.tell(&FleetEvent::Rejected(name.clone(), reason));
+    }
+
+    pub(super) fn reject_unusable(&self, name: &ClusterName, error: &ConnectError) {
+        let reason = format!("the way to it, or the credentials, cannot be used: {error}");
+        self.reject(name, &reason);
     }
 
     pub(super) fn accept(&self, name: &ClusterName) {

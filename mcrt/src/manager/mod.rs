@@ -4,6 +4,7 @@ use crate::{
     cluster::ClusterSelector,
     connect::Access,
     controller::{Bound, Controller, ControllerHandle},
+    coordinator::Sharding,
     fleet::{Cluster, Fleet, FleetSettings, HealthCheck, Listener, Selection, SelfReported, discover},
     panic::panic_text,
     provider::{Provider, ProviderContext},
@@ -22,6 +23,7 @@ pub struct ManagerBuilder {
     checks: Vec<HealthCheck>,
     selection: Selection,
     self_reported: Option<SelfReported>,
+    sharding: Option<Sharding>,
     settings: FleetSettings,
 }
 
@@ -109,6 +111,14 @@ impl ManagerBuilder {
         self
     }
 
+    /// Shares the clusters with other replicas, through Leases on the host: each cluster is worked on by one of them.
+    /// Without it a program works on all of them, and a second replica does all the work a second time.
+    #[must_use]
+    pub fn sharded(mut self, sharding: Sharding) -> Self {
+        self.sharding = Some(sharding);
+        self
+    }
+
     /// How clusters are treated.
     #[must_use]
     pub fn fleet_settings(mut self, settings: FleetSettings) -> Self {
@@ -186,6 +196,7 @@ impl Manager {
             checks: Vec::new(),
             selection: Selection::default(),
             self_reported: None,
+            sharding: None,
             settings: FleetSettings::default(),
         }
     }

@@ -1,0 +1,86 @@
+//! What the replicas of a program agree on, and what each may say of itself.
+use std::time::Duration;
+
+/// How a replica shares the clusters with others of its group: each cluster is worked on by one of them.
+///
+/// Each replica keeps a Lease on the host, its session, and renews it; for each cluster there is one Lease more, its
+/// fence, which names the session that works on it. A replica works on a cluster while its session is valid by its
+/// own clock, and stops before another can take the cluster for free.
+///
+/// ```
+/// # use mcrt::Sharding;
+/// # use std::time::Duration;
+/// let sharding = Sharding::new("team-tokens").lease(Duration::from_secs(20)).weight(2);
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sharding {
+    pub(crate) group: String,
+    pub(crate) namespace: Option<String>,
+    pub(crate) replica: Option<String>,
+    pub(crate) weight: u32,
+    pub(crate) lease: Duration,
+    pub(crate) lost_host: LostHost,
+}
+
+/// What becomes of a replica's work when it can no longer renew its session, because the host does not answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LostHost {
+    /// All work stops before the session can be taken for ended. Nothing is ever worked on twice.
+    #[default]
+    Stop,
+    /// Work goes on until somebody else is seen to have taken a cluster over. While replicas do not see the host but
+    /// their clusters, two may work on one.
+    Continue,
+}
+
+impl Sharding {
+    /// Shares with the replicas that name the same group; a value of a label, such as the name of the program.
+    pub fn new(group: impl Into<String>) -> Self {
+        Self {
+            group: group.into(),
+            namespace: None,
+            replica: None,
+            weight: 1,
+            lease: Duration::from_secs(30),
+            lost_host: LostHost::default(),
+        }
+    }
+
+    /// The namespace of the host in which the Leases are (that of the way to the host, else `default`).
+    #[must_use]
+    pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
+        self.namespace = Some(namespace.into());
+        self
+    }
+
+    /// What this replica is called in logs and Leases (the name of the machine, which is that of a Pod). Two may have
+    /// one name: each session gets an end of its own.
+    #[must_use]
+    pub fn replica(mut self, name: impl Into<String>) -> Self {
+        self.replica = Some(name.into());
+        self
+    }
+
+    /// How large this replica's part of the clusters is, beside the weights of others (1).
+    #[must_use]
+    pub fn weight(mut self, weight: u32) -> Self {
+        self.weight = weight;
+        self
+    }
+
+    /// How long the clusters of a replica that vanished stay without one (30 s); whole seconds, 3 at least. The
+    /// session is renewed three times as often.
+    #[must_use]
+    pub fn lease(mut self, lease: Duration) -> Self {
+        self.lease = lease;
+        self
+    }
+
+    /// What becomes of the work when the host does not answer ([`LostHost::Stop`]).
+    #[must_use]
+    pub fn on_lost_host(mut self, what: LostHost) -> Self {
+        self.lost_host = what;
+        self
+    }
+}
