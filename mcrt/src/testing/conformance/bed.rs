@@ -54,6 +54,11 @@ impl<A: Adapter> Stage<A> {
         self.fleet_of(self.adapter.provider(), "", test).await;
     }
 
+    /// As [`fleet`](Self::fleet), with a controller of the check's own.
+    pub(super) async fn fleet_seen(&self, seen: Seen, test: impl AsyncFnOnce(&Bed<'_, A>)) {
+        self.run(self.adapter.provider(), "", seen, test).await;
+    }
+
     /// As [`fleet`](Self::fleet), over a provider made of the adapter's, whose names get a prefix.
     pub(super) async fn fleet_of(
         &self,
@@ -61,9 +66,18 @@ impl<A: Adapter> Stage<A> {
         prefix: &'static str,
         test: impl AsyncFnOnce(&Bed<'_, A>),
     ) {
+        self.run(provider, prefix, Seen::default(), test).await;
+    }
+
+    async fn run(
+        &self,
+        provider: Arc<dyn Provider>,
+        prefix: &'static str,
+        seen: Seen,
+        test: impl AsyncFnOnce(&Bed<'_, A>),
+    ) {
         // The kit's own tasks are not to hide any that are left.
         self.site.rest().await;
-        let seen = Seen::default();
         let mut manager = Manager::builder()
             .shared_provider(provider)
             .controller(seen.controller("seen", self.site.id()));

@@ -1,7 +1,11 @@
 //! API servers that are not simulated: reached by the kubeconfig of an administrator.
-use super::reach::{Port, Reach, Way};
+use super::{
+    reach::{Port, Reach, Way},
+    relay::Relay,
+};
 use crate::connect::{Access, Connection, Policy};
 use crate::redaction::undecodable;
+use http::{Uri, uri::Authority};
 use k8s_openapi::api::{
     authentication::v1::TokenRequest, core::v1::ServiceAccount, rbac::v1::ClusterRoleBinding,
 };
@@ -105,14 +109,43 @@ pub(super) async fn account_token(client: &Client, namespace: &str, account: &st
     answer["status"]["token"].as_str().unwrap_or_default().to_owned()
 }
 
-/// The way of somebody with a token.
-pub(super) fn access(url: &str, ca_pem: &str, token: String) -> Access {
-    let port = Port {
-        url: url.to_owned(),
-        ca_pem: ca_pem.to_owned(),
-        token,
-    };
-    Reach(Way::Port(port)).access()
+impl Outside {
+    /// The way of somebody with a token, past a relay.
+    pub(super) fn access(&self, relay: &Relay, token: String) -> Access {
+        let reach = Reach(Way::Port(Port {
+            url: self.url.clone(),
+            ca_pem: self.ca_pem.clone(),
+            token,
+        }));
+        let name = self.authority().host().trim_matches(['[', ']']).to_owned();
+        let relayed = reach.connection().and_then(|connection| {
+            connection
+                .with_server(&relay.url(), &Policy::strict().allow_local_servers())?
+                .with_tls_server_name(&name)
+        });
+        match relayed {
+            Ok(connection) => connection.into(),
+            Err(error) => panic!("the host of the site cannot be reached past a relay: {error}"),
+        }
+    }
+
+    /// Where a relay leads.
+    pub(super) fn relay(&self) -> Relay {
+        let authority = self.authority();
+        Relay::to(format!(
+            "{}:{}",
+            authority.host(),
+            authority.port_u16().unwrap_or(443)
+        ))
+    }
+
+    fn authority(&self) -> Authority {
+        let url = self.url.parse::<Uri>().ok();
+        match url.and_then(|url| url.authority().cloned()) {
+            Some(authority) => authority,
+            None => panic!("the address of a server of the site has no host: {}", self.url),
+        }
+    }
 }
 
 /// An object from JSON: which fields are optional depends on the version of Kubernetes that is built against.

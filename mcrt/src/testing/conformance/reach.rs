@@ -1,5 +1,5 @@
 //! How a cluster is to be described to a provider: an address, an authority and a token, or a service in this process.
-use crate::connect::{Access, Connection, Policy, ServiceAccess};
+use crate::connect::{Access, Connection, Policy, Rejected, ServiceAccess};
 use k8s_openapi::ByteString;
 use serde_json::{Value, json};
 use std::fmt;
@@ -32,14 +32,16 @@ impl Reach {
     pub fn access(&self) -> Access {
         match &self.0 {
             Way::Memory { access, .. } => access.clone().into(),
-            Way::Port(_) => {
-                let policy = Policy::strict().allow_local_servers();
-                match Connection::from_bytes(self.kubeconfig("member"), None, &policy) {
-                    Ok(connection) => connection.into(),
-                    Err(error) => panic!("the kubeconfig of a member cannot be used: {error}"),
-                }
-            }
+            Way::Port(_) => match self.connection() {
+                Ok(connection) => connection.into(),
+                Err(error) => panic!("the kubeconfig of a member cannot be used: {error}"),
+            },
         }
+    }
+
+    pub(super) fn connection(&self) -> Result<Connection, Rejected> {
+        let policy = Policy::strict().allow_local_servers();
+        Connection::from_bytes(self.kubeconfig("member"), None, &policy)
     }
 
     /// A kubeconfig with one context, everything inline, as a Secret or a file has it.

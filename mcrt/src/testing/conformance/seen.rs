@@ -5,6 +5,7 @@ use crate::{
 use k8s_openapi::api::core::v1::ConfigMap;
 use parking_lot::Mutex;
 use std::sync::Arc;
+use tokio::sync::watch;
 
 /// On every object of a check; its value is the id of the site.
 pub(super) const LABEL: &str = "mcrt.dev/conformance";
@@ -12,6 +13,9 @@ pub(super) const LABEL: &str = "mcrt.dev/conformance";
 pub(super) const TEAM: &str = "mcrt.dev/team";
 /// What the controller fills in. Always the same: several clusters of a fleet may lead to one server.
 pub(super) const FILLED: &str = "filled-in";
+
+/// How many run at once while they are held.
+pub(super) const HELD: usize = 2;
 
 /// One reconcile.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +31,8 @@ pub(super) struct Seen {
     notes: Arc<Mutex<Notes>>,
     /// Whether it leaves objects as they are.
     looks_only: bool,
+    /// While true, what is begun does not end; then only [`HELD`] run at once.
+    held: Option<watch::Sender<bool>>,
 }
 
 #[derive(Default)]
@@ -64,9 +70,27 @@ impl Seen {
         }
     }
 
+    /// One that ends nothing that it begins, until it is released.
+    pub(super) fn held() -> Self {
+        Self {
+            held: Some(watch::Sender::new(true)),
+            ..Self::default()
+        }
+    }
+
+    /// Lets end what was held.
+    pub(super) fn release(&self) {
+        if let Some(held) = &self.held {
+            held.send_replace(false);
+        }
+    }
+
     /// The controller of a site, which sees the objects of that site alone.
     pub(super) fn controller(&self, name: &str, site: &str) -> Controller {
         let mut wiring = ControllerBuilder::<Self>::new(name);
+        if self.held.is_some() {
+            wiring.concurrency(u32::try_from(HELD).unwrap_or(1));
+        }
         wiring.for_kind(Watch::new().labels(format!("{LABEL}={site}")));
         let teams: Index<Self, ConfigMap, String> = wiring.index("teams", team);
         wiring.on_fleet(move |seen: &Self, _, cx| {
@@ -120,6 +144,10 @@ impl Reconciler for Seen {
             epoch: cluster.epoch(),
             object: config.metadata.name.clone().unwrap_or_default(),
         });
+        if let Some(held) = &self.held {
+            // The sender is in this.
+            let _ = held.subscribe().wait_for(|held| !held).await;
+        }
         if self.looks_only {
             return Ok(Action::await_change());
         }

@@ -1,7 +1,8 @@
 //! Where a check takes place: a host, and the members that a provider is to find.
 use super::{
     member::{ADMIN, Member, Place},
-    outside::{self, Outside, account_token, done, made, role_ref, subject},
+    outside::{Outside, account_token, done, made, role_ref, subject},
+    relay::Relay,
 };
 use crate::{
     connect::{Access, Life, ServiceAccess, TransportSettings},
@@ -53,7 +54,8 @@ struct Inner {
 
 enum Host {
     Simulated(Server),
-    Outside(Arc<Outside>),
+    /// Reached past a relay by all but the kit itself.
+    Outside(Box<Outside>, Relay),
 }
 
 /// How long things may take.
@@ -137,7 +139,7 @@ impl Site {
     /// Servers that are there already: a host, and three members.
     ///
     /// # Panics
-    /// If there are fewer members, or no port is to be had.
+    /// If there are fewer members, no port is to be had, or outside a tokio runtime.
     pub fn outside(host: Outside, members: impl IntoIterator<Item = Outside>) -> Self {
         let clients = Arc::new(Clients::default());
         let mut ca_pem = String::new();
@@ -159,7 +161,9 @@ impl Site {
             members.len()
         );
         let silent = silent(ca_pem, &clients);
-        Self::new(Host::Outside(Arc::new(host)), members, silent, clients, REAL)
+        let relay = host.relay();
+        let host = Host::Outside(Box::new(host), relay);
+        Self::new(host, members, silent, clients, REAL)
     }
 
     fn new(host: Host, members: Vec<Member>, silent: Member, clients: Arc<Clients>, pace: Pace) -> Self {
@@ -197,7 +201,7 @@ impl Site {
     pub fn host_server(&self) -> Option<&Server> {
         match &self.0.host {
             Host::Simulated(server) => Some(server),
-            Host::Outside(_) => None,
+            Host::Outside(..) => None,
         }
     }
 
@@ -208,7 +212,7 @@ impl Site {
     pub fn host_client(&self) -> Client {
         match &self.0.host {
             Host::Simulated(server) => self.0.clients.of_server(server),
-            Host::Outside(outside) => self.0.clients.of(&outside.url, &outside.access),
+            Host::Outside(outside, _) => self.0.clients.of(&outside.url, &outside.access),
         }
     }
 
@@ -216,7 +220,7 @@ impl Site {
     pub fn host_access(&self) -> Access {
         match &self.0.host {
             Host::Simulated(server) => service(server, ADMIN),
-            Host::Outside(outside) => outside.access.clone(),
+            Host::Outside(outside, _) => outside.access.clone(),
         }
     }
 
@@ -287,8 +291,13 @@ impl Site {
         self.0.pace.quiet
     }
 
-    pub(super) fn is_simulated(&self) -> bool {
-        self.host_server().is_some()
+    /// Has the host not answer those who come as [`host_as`](Self::host_as) says, or answer them again.
+    pub(super) fn set_host_out(&self, out: bool) {
+        match &self.0.host {
+            Host::Simulated(server) if out => server.partition(),
+            Host::Simulated(server) => server.heal(),
+            Host::Outside(_, relay) => relay.set_out(out),
+        }
     }
 
     /// Ends every client of the kit and waits for that; the next that is asked for is a new one.
@@ -346,9 +355,9 @@ impl Site {
                 server.add_token(account, User::new(user).group("system:serviceaccounts"));
                 service(server, account)
             }
-            Host::Outside(outside) => {
+            Host::Outside(outside, relay) => {
                 let token = account_token(&self.host_client(), namespace, account).await;
-                outside::access(&outside.url, &outside.ca_pem, token)
+                outside.access(relay, token)
             }
         }
     }

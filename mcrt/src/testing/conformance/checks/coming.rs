@@ -1,5 +1,6 @@
 //! Clusters that come and go.
 use super::super::{Adapter, bed::Stage, stream::Reader};
+use crate::WatchState;
 
 pub(super) async fn all_clusters_are_engaged<A: Adapter>(stage: &Stage<A>) {
     let keys = ["one", "two", "three"];
@@ -70,15 +71,21 @@ pub(super) async fn a_cluster_that_leaves_ends_its_watches_and_its_queue<A: Adap
         .fleet(async |bed| {
             bed.works("two", 1, "object").await;
             bed.filled("one", 0, "object-19").await;
+            let left = bed.ready("one").await;
             stage.adapter.remove("one").await;
             bed.gone("one").await;
             let server = stage.member(0).server();
             bed.until("nothing of it is left", async || {
-                // None where the members of the site are not what the clusters are reached at.
+                // None where the members of the site are not simulated, or not what the clusters are reached at.
                 let open = server.map_or(0, |server| server.counters().open_watches);
-                match (open, bed.running.controller("seen").queue().lanes) {
-                    (0, 0 | 1) => Ok(()),
-                    (open, lanes) => Err(format!("{open} watches of it and {lanes} lanes")),
+                let watches = left.watches();
+                let going = watches.iter().filter(|(_, state)| *state != WatchState::Closed);
+                let going = (going.count(), left.connection_tasks());
+                match (open, going, bed.running.controller("seen").queue().lanes) {
+                    (0, (0, 0), 0 | 1) => Ok(()),
+                    (open, (watches, tasks), lanes) => Err(format!(
+                        "{open} watches at its server, {watches} watches and {tasks} tasks here, {lanes} lanes"
+                    )),
                 }
             })
             .await;

@@ -16,18 +16,15 @@ pub struct Check {
     pub name: &'static str,
     /// The verbs that it takes.
     pub needs: &'static [Verb],
-    /// Whether it looks into simulated servers.
-    pub simulated: bool,
 }
 
 /// Lists the checks, and calls them by name.
 macro_rules! checks {
-    ($($room:ident::$name:ident($($verb:ident),*) $($simulated:ident)?;)*) => {
+    ($($room:ident::$name:ident($($verb:ident),*);)*) => {
         /// Every check, in the order of the book's table.
         pub const CHECKS: &[Check] = &[$(Check {
             name: stringify!($name),
             needs: &[$(Verb::$verb),*],
-            simulated: checks!(@ $($simulated)?),
         }),*];
 
         pub(super) async fn call<A: Adapter>(check: &Check, stage: &Stage<A>) {
@@ -38,8 +35,6 @@ macro_rules! checks {
             }
         }
     };
-    (@) => { false };
-    (@ simulated) => { true };
 }
 
 checks! {
@@ -56,13 +51,13 @@ checks! {
     objects::changed_objects_are_reconciled_again();
     objects::an_index_finds_the_objects_of_one_cluster();
     objects::an_index_finds_the_objects_of_all_clusters();
-    objects::a_cluster_of_many_objects_does_not_starve_another() simulated;
+    objects::a_cluster_of_many_objects_does_not_starve_another();
     objects::a_controller_that_comes_late_sees_the_clusters_that_are_there();
     objects::a_merged_provider_under_a_prefix_works_the_same();
     coming::all_clusters_are_engaged();
     coming::a_fleet_may_begin_empty();
     coming::a_cluster_that_is_added_is_engaged_and_one_that_is_removed_leaves();
-    coming::a_cluster_that_leaves_ends_its_watches_and_its_queue() simulated;
+    coming::a_cluster_that_leaves_ends_its_watches_and_its_queue();
     coming::what_describes_no_cluster_is_left_alone(Noise);
     coming::a_cluster_whose_description_is_no_longer_one_leaves(Unselect);
     coming::a_cluster_whose_description_is_being_deleted_leaves(Leave);
@@ -77,7 +72,7 @@ checks! {
     change::an_unreadable_description_keeps_the_last_good(Spoil);
     trouble::a_cluster_that_never_answers_delays_no_other(AddSilent);
     trouble::a_new_cluster_that_cannot_be_used_hurts_no_other(AddSpoilt);
-    trouble::a_host_that_does_not_answer_ends_no_cluster() simulated;
+    trouble::a_host_that_does_not_answer_ends_no_cluster();
     naming::a_second_claim_of_a_name_waits_and_is_said(Claim);
     naming::uncommon_names_work(OddNames);
 }
