@@ -58,6 +58,18 @@ pub enum StartError {
         /// The provider.
         provider: String,
     },
+    /// Replicas are to share the clusters, and there is no host to keep their Leases.
+    #[error(
+        "the replicas of `{group}` share the clusters through Leases on the host, but there is none: say \
+         `--host in-cluster` or `--host context:NAME`, or call `Manager::builder().host(...)`"
+    )]
+    NoHostToShare {
+        /// The group.
+        group: String,
+    },
+    /// Replicas are to share the clusters in a way that cannot be.
+    #[error("the clusters cannot be shared: {0}")]
+    Sharding(String),
     /// The host that was asked for cannot be reached.
     #[error(
         "the host cannot be used: {0}; `--host in-cluster`, `--host context:NAME` and `--host none` choose another"

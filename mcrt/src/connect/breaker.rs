@@ -1,5 +1,5 @@
 //! The breaker before a cluster: while it is open, requests fail at once and probes alone go out.
-use super::{error::ConnectError, settings::BreakerSettings, transport::Tallied};
+use super::{error::ConnectError, settings::BreakerSettings, transport::Tallied, validity::Validity};
 use futures::future::BoxFuture;
 use http::{HeaderMap, Request, Response, StatusCode, header::CONTENT_TYPE};
 use kube::client::Body as KubeBody;
@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use std::{
     fmt,
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicU32, Ordering::Relaxed},
     },
     task::{Context, Poll},
@@ -57,6 +57,8 @@ pub struct Breaker(Arc<Inner>);
 struct Inner {
     settings: BreakerSettings,
     circuit: watch::Sender<Circuit>,
+    /// Past it nothing is sent at all.
+    validity: OnceLock<Validity>,
     reasons: Mutex<Reasons>,
     failures: AtomicU32,
 }
@@ -74,9 +76,20 @@ impl Breaker {
         Self(Arc::new(Inner {
             settings,
             circuit: watch::Sender::new(Circuit::Closed),
+            validity: OnceLock::new(),
             reasons: Mutex::default(),
             failures: AtomicU32::new(0),
         }))
+    }
+
+    /// Has every request refused past an instant that others set, probes too. Once for each breaker.
+    pub(crate) fn limit(&self, validity: Validity) {
+        // Said twice, the first word counts.
+        let _ = self.0.validity.set(validity);
+    }
+
+    fn is_past_its_time(&self) -> bool {
+        self.0.validity.get().is_some_and(Validity::has_passed)
     }
 
     /// Whether requests go out now.
@@ -240,6 +253,9 @@ where
     }
 
     fn call(&mut self, request: Request<KubeBody>) -> Self::Future {
+        if self.breaker.is_past_its_time() {
+            return Box::pin(std::future::ready(Err(ConnectError::NotOurs.into())));
+        }
         if request.extensions().get::<Probing>().is_some() {
             let answer = self.inner.call(request);
             return Box::pin(async move { answer.await.map_err(|error| Tallied::apart(error.into()).0) });

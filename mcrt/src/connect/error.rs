@@ -193,6 +193,11 @@ pub enum ConnectError {
         /// When it opened.
         since: tokio::time::Instant,
     },
+    /// This replica may not work on the cluster any more: it could not renew its session, and another may take over.
+    #[error(
+        "this replica's session has run out: another may be working on the cluster, nothing is sent to it"
+    )]
+    NotOurs,
     /// The life that the client was made for has ended.
     #[error("the cluster was disengaged: its client is closed")]
     Ended,
@@ -253,6 +258,7 @@ impl ConnectError {
             | Self::Plugin { .. }
             | Self::ClientCertificate { .. }
             | Self::BreakerOpen { .. }
+            | Self::NotOurs
             | Self::Ended => false,
         }
     }

@@ -27,6 +27,7 @@ mod shared;
 #[cfg(test)]
 mod tests;
 mod transport;
+mod validity;
 mod vetting;
 
 pub use access::{Access, Transport};
@@ -46,6 +47,7 @@ pub use settings::{
 pub(crate) use shared::{Base, Division};
 pub use shared::{Member, SharedServer};
 pub(crate) use transport::{Housekeeping, Once};
+pub(crate) use validity::Validity;
 
 #[cfg(feature = "fuzzing")]
 pub(crate) use vetting::vetting_holds;

@@ -12,15 +12,26 @@ const GATE_REPORT: Duration = Duration::from_secs(30);
 
 /// Keeps the lane open while the cluster answers and every watch has told what exists, until it is dropped. A
 /// controller that uses the host finds it: not synced perhaps, which its stores say, but there.
-pub(super) async fn keep_lane(shared: Arc<Shared>, engagement: Arc<Engagement>, uses_host: bool) {
+pub(super) async fn keep_lane(
+    shared: Arc<Shared>,
+    engagement: Arc<Engagement>,
+    uses_host: bool,
+    enqueue_all: impl Fn(&Shared, &Engagement),
+) {
     tokio::join!(
-        follow_health(&shared, &engagement),
+        follow_health(&shared, &engagement, enqueue_all),
         follow_watches(&shared, &engagement, uses_host),
     );
 }
 
 /// From the first moment on: others wait for the cluster to be back, though its own lane may never have opened.
-async fn follow_health(shared: &Shared, engagement: &Engagement) {
+///
+/// Of the host it follows too whether the work there is this replica's. If it comes to be, all objects are looked at:
+/// what another began, and when it wanted to look again, is not known here.
+async fn follow_health(shared: &Shared, engagement: &Engagement, enqueue_all: impl Fn(&Shared, &Engagement)) {
+    let is_host = engagement.cluster.is_host();
+    let duty = shared.fleet.host_duty();
+    let mut on_duty = duty.is_mine();
     let mut health = engagement.cluster.health_changes();
     let mut circuit = engagement.cluster.transport().breaker().changes();
     loop {
@@ -29,6 +40,12 @@ async fn follow_health(shared: &Shared, engagement: &Engagement) {
         tokio::select! {
             _ = health.changed() => {}
             _ = circuit.changed() => {}
+            () = duty.until(!on_duty), if is_host => {
+                on_duty = !on_duty;
+                if on_duty {
+                    enqueue_all(shared, engagement);
+                }
+            }
         }
     }
 }

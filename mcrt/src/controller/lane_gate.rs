@@ -77,7 +77,8 @@ impl Shared {
 
     /// Says whether the lane opens.
     fn set_open(&self, gate: &mut State, engagement: &Engagement) -> bool {
-        let open = gate.started && !gate.down;
+        let on_duty = !engagement.cluster.is_host() || self.fleet.host_duty().is_mine();
+        let open = gate.started && !gate.down && on_duty;
         if open == std::mem::replace(&mut gate.open, open) {
             return false;
         }
@@ -149,7 +150,8 @@ impl Shared {
 pub(super) fn is_of_outage(error: &Error) -> bool {
     error.chain().any(|error| {
         if let Some(error) = error.downcast_ref::<ConnectError>() {
-            return error.is_of_transport() || matches!(error, ConnectError::BreakerOpen { .. });
+            return error.is_of_transport()
+                || matches!(error, ConnectError::BreakerOpen { .. } | ConnectError::NotOurs);
         }
         match error.downcast_ref::<kube::Error>() {
             Some(kube::Error::Api(status)) => matches!(status.code, 401 | 502..=504),

@@ -13,6 +13,8 @@ pub(super) enum Ran {
     TimedOut,
     Panicked(String),
     Aborted,
+    /// The work on the host is another replica's.
+    OffDuty,
 }
 
 impl<R: Reconciler<Object: Cacheable>> Runtime<R> {
@@ -44,6 +46,7 @@ impl<R: Reconciler<Object: Cacheable>> Runtime<R> {
                 tracing::debug!("reconcile aborted: the cluster leaves");
                 Outcome::GiveUp
             }
+            Ran::OffDuty => Outcome::Deferred,
         }
     }
 

@@ -13,6 +13,7 @@ use crate::{
     Error,
     cache::{Cacheable, Store},
     cluster::ObjectKey,
+    fleet::HeldDuty,
     panic::panic_text,
     queue::{Item, Outcome},
 };
@@ -252,10 +253,19 @@ impl<R: Reconciler<Object: Cacheable>> Runtime<R> {
         call: impl Future<Output = Result<Action, Error>> + Send,
     ) -> Ran {
         let call = timeout(self.settings.timeout, AssertUnwindSafe(call).catch_unwind());
+        // Held until it has ended: nobody else works on the host before.
+        let duty = target
+            .cluster
+            .is_host()
+            .then(|| self.shared.fleet.host_duty().hold());
+        if let Some(None) = duty {
+            return Ran::OffDuty;
+        }
         tokio::select! {
             biased;
             () = home.abort.cancelled() => Ran::Aborted,
             () = target.abort.cancelled() => Ran::Aborted,
+            () = cut(duty.as_ref().and_then(Option::as_ref)) => Ran::OffDuty,
             ran = call => match ran {
                 Ok(Ok(result)) => Ran::Finished(result),
                 Ok(Err(panic)) => Ran::Panicked(panic_text(&*panic).to_owned()),
@@ -274,11 +284,24 @@ impl<R: Reconciler<Object: Cacheable>> Runtime<R> {
     ) -> Option<Outcome> {
         let reason = match ran {
             Ran::Finished(Err(error)) if is_of_outage(error) => format!("{error:#}"),
+            // It stays in the lane, which opens when the work is this replica's again.
+            Ran::OffDuty => {
+                self.shared.regulate(target);
+                return Some(Outcome::Deferred);
+            }
             // What it waited for all the time is not to be had now.
             Ran::TimedOut => format!("timed out after {:?}", self.settings.timeout),
             _ => return None,
         };
         self.shared.put_back(&reason, item, home, target)
+    }
+}
+
+/// Resolves when work on the host is to be broken off.
+async fn cut(duty: Option<&HeldDuty>) {
+    match duty {
+        Some(duty) => duty.cut().cancelled().await,
+        None => std::future::pending().await,
     }
 }
 

@@ -164,7 +164,12 @@ impl<R: super::Reconciler> Runtime<R> {
 
     fn begin(&self, engagement: &Arc<Engagement>) {
         engagement.start();
-        let keeper = keep_lane(self.shared.clone(), engagement.clone(), self.shared.uses_host);
+        let keeper = keep_lane(
+            self.shared.clone(),
+            engagement.clone(),
+            self.shared.uses_host,
+            Shared::enqueue_all::<R::Object>,
+        );
         engagement.guard_with(tokio::spawn(keeper));
     }
 

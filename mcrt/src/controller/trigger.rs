@@ -112,7 +112,10 @@ impl<R: Reconciler, T: Cacheable> Trigger<R, T> {
         let Role::For(tombstones) = &self.role else { return };
         let (lane, key) = (self.engagement.lane, old.key());
         self.shared.queue.forget(lane, lane, &key);
-        if let Some(tombstones) = tombstones {
+        // On the host, leave is taken by the replica that works there: once.
+        let cluster = &self.engagement.cluster;
+        let is_ours = !cluster.is_host() || self.shared.fleet.host_duty().is_mine();
+        if let Some(tombstones) = tombstones.as_ref().filter(|_| is_ours) {
             tombstones.bury(lane, key, old.object().clone());
         }
     }

@@ -1,6 +1,9 @@
 //! What the replicas of a program agree on, and what each may say of itself.
 use std::time::Duration;
 
+/// The shortest time for which a session is valid: what is derived from it would be too short for a request.
+const SHORTEST: Duration = Duration::from_secs(3);
+
 /// How a replica shares the clusters with others of its group: each cluster is worked on by one of them.
 ///
 /// Each replica keeps a Lease on the host, its session, and renews it; for each cluster there is one Lease more, its
@@ -82,5 +85,87 @@ impl Sharding {
     pub fn on_lost_host(mut self, what: LostHost) -> Self {
         self.lost_host = what;
         self
+    }
+
+    /// What is wrong with it, where, and what to write instead.
+    pub(crate) fn fault(&self) -> Option<String> {
+        if !is_label_value(&self.group) {
+            return Some(format!(
+                "the group `{}` is no value of a label: write 1 to 63 letters, digits, `-`, `_` and `.`, beginning and \
+                 ending with a letter or digit",
+                self.group
+            ));
+        }
+        if self
+            .namespace
+            .as_deref()
+            .is_some_and(|namespace| !is_namespace(namespace))
+        {
+            return Some(format!(
+                "`{}` is no namespace: write 1 to 63 lower-case letters, digits and `-`",
+                self.namespace.as_deref().unwrap_or_default()
+            ));
+        }
+        if self.weight == 0 {
+            return Some(
+                "the weight is 0: write 1 or more; a replica that is to do nothing need not run".to_owned(),
+            );
+        }
+        if self.lease < SHORTEST || self.lease.subsec_nanos() != 0 {
+            return Some(format!(
+                "the lease of {:?} is not of whole seconds, {} at least",
+                self.lease,
+                SHORTEST.as_secs()
+            ));
+        }
+        i32::try_from(self.lease.as_secs())
+            .is_err()
+            .then(|| format!("the lease of {:?} is too long", self.lease))
+    }
+
+    /// What this replica is called.
+    pub(crate) fn replica_name(&self) -> String {
+        let name = self.replica.clone();
+        name.unwrap_or_else(|| rustix::system::uname().nodename().to_string_lossy().into_owned())
+    }
+}
+
+fn is_label_value(text: &str) -> bool {
+    let ends = |byte: Option<u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric());
+    let inner = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    text.len() <= 63 && text.bytes().all(inner) && ends(text.bytes().next()) && ends(text.bytes().last())
+}
+
+fn is_namespace(text: &str) -> bool {
+    is_label_value(text)
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_shared_by_is_refused_with_what_to_write() {
+        let good = Sharding::new("team-tokens")
+            .namespace("ops")
+            .lease(Duration::from_secs(3));
+        assert_eq!(good.fault(), None);
+        let seconds = Duration::from_secs;
+        for (bad, says) in [
+            (Sharding::new(""), "1 to 63 letters"),
+            (Sharding::new("a/b"), "`a/b`"),
+            (Sharding::new("x".repeat(64)), "1 to 63 letters"),
+            (good.clone().namespace("Ops"), "lower-case"),
+            (good.clone().weight(0), "write 1 or more"),
+            (good.clone().lease(seconds(2)), "3 at least"),
+            (good.clone().lease(Duration::from_millis(3500)), "whole seconds"),
+            (good.clone().lease(seconds(1 << 40)), "too long"),
+        ] {
+            let fault = bad.fault().unwrap();
+            assert!(fault.contains(says), "{fault}");
+        }
     }
 }

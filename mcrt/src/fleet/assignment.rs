@@ -45,15 +45,16 @@ impl Assignment {
 
 /// The end of a cluster's work on this replica.
 pub(crate) struct Leaving {
-    pub(super) cluster: Option<Cluster>,
-    pub(super) ended: Option<Ended>,
-    pub(super) duty: Option<HostDuty>,
+    /// The last life of it, unless that is over.
+    life: Option<(Cluster, Ended)>,
+    /// Of the host: its life goes on, the work there ends.
+    duty: Option<HostDuty>,
 }
 
 impl Leaving {
     /// Resolves once nothing of it runs. May be dropped and called again.
     pub(crate) async fn ended(&mut self) {
-        if let Some(ended) = &mut self.ended {
+        if let Some((_, ended)) = &mut self.life {
             while ended.changed().await.is_ok() {}
         }
         if let Some(duty) = &self.duty {
@@ -63,12 +64,16 @@ impl Leaving {
 
     /// Lets nothing more be sent to the cluster, whatever still runs.
     pub(crate) fn cut(&self) {
-        if let Some(cluster) = &self.cluster {
+        if let Some((cluster, _)) = &self.life {
             cluster.cut();
         }
         if let Some(duty) = &self.duty {
             duty.cut();
         }
+    }
+
+    pub(crate) fn is_of_host(&self) -> bool {
+        self.duty.is_some()
     }
 }
 
@@ -95,11 +100,17 @@ impl Fleet {
 
     /// Resolves when other clusters are described than before. For one who waits.
     pub(crate) async fn described_changed(&self) {
-        let changed = match &self.0.state.lock().assignment {
-            Some(assignment) => Arc::clone(&assignment.changed),
-            None => return std::future::pending().await,
-        };
-        changed.notified().await;
+        let assignment = self
+            .0
+            .state
+            .lock()
+            .assignment
+            .as_ref()
+            .map(|it| Arc::clone(&it.changed));
+        match assignment {
+            Some(changed) => changed.notified().await,
+            None => std::future::pending().await,
+        }
     }
 
     /// The clusters that the provider describes and that are not this replica's: others work on them, or nobody does
@@ -138,23 +149,17 @@ impl Fleet {
     pub(crate) fn withdraw(&self, name: &ClusterName) -> Leaving {
         if name.is_host() {
             self.host_duty().leave_to_others();
-            return Leaving {
-                cluster: None,
-                ended: None,
-                duty: Some(self.host_duty().clone()),
-            };
+            let duty = Some(self.host_duty().clone());
+            return Leaving { life: None, duty };
         }
         let mut state = self.0.state.lock();
         if let Some(assignment) = &mut state.assignment {
             assignment.mine.remove(name);
         }
         state.clear(name);
-        let cluster = state.disengage(name);
-        Leaving {
-            cluster,
-            ended: state.life(name),
-            duty: None,
-        }
+        state.disengage(name);
+        let life = state.life(name);
+        Leaving { life, duty: None }
     }
 }
 

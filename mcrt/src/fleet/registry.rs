@@ -10,8 +10,8 @@ use super::{
 };
 use crate::{
     cache::{Caches, ListLimits},
-    cluster::{ClusterName, Epoch},
-    connect::{Access, ConnectError, Life},
+    cluster::ClusterName,
+    connect::{Access, ConnectError, Life, Validity},
     provider::ClusterSpec,
 };
 use futures::Stream;
@@ -21,7 +21,7 @@ use std::{
     fmt,
     sync::Arc,
 };
-use tokio::sync::watch;
+use tokio::{sync::watch, time::Instant};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 /// The engaged clusters. A cheap handle, the same for all who hold it.
@@ -35,6 +35,8 @@ pub(super) struct Inner {
     lists: Arc<ListLimits>,
     selection: Selection,
     host_duty: HostDuty,
+    /// Until when anything may be sent to the members.
+    validity: Validity,
     /// Held for map changes and sends that never wait; no await, no user code.
     pub(super) state: Mutex<State>,
     participants: watch::Sender<Participants>,
@@ -48,7 +50,7 @@ pub(super) struct Inner {
 pub(super) struct State {
     pub(super) members: BTreeMap<ClusterName, Member>,
     /// The last life of each name, until its supervisor has ended.
-    lives: HashMap<ClusterName, (Epoch, Ended)>,
+    lives: HashMap<ClusterName, (Cluster, Ended)>,
     /// By name: a life that follows one that is suspended is suspended too.
     pub(super) suspended: BTreeSet<ClusterName>,
     /// Why a cluster cannot be used as it is described now.
@@ -84,6 +86,7 @@ impl Fleet {
             lists: Arc::new(lists),
             selection,
             host_duty: HostDuty::new(),
+            validity: Validity::default(),
             state: Mutex::default(),
             participants: watch::Sender::new(Participants::new()),
             tasks: TaskTracker::new(),
@@ -140,6 +143,11 @@ impl Fleet {
     /// Whether the work on the host is this replica's.
     pub(crate) fn host_duty(&self) -> &HostDuty {
         &self.0.host_duty
+    }
+
+    /// Nothing is sent to the members from then on; without an instant there is no such end.
+    pub(crate) fn valid_until(&self, until: Option<Instant>) {
+        self.0.validity.set(until);
     }
 
     pub(super) fn selection(&self) -> &Selection {
@@ -201,6 +209,9 @@ impl Fleet {
         }
         let life = Life::new();
         let transport = spec.access.connect(&self.0.settings.transport, &life)?;
+        if !spec.name.is_host() {
+            transport.breaker().limit(self.0.validity.clone());
+        }
         let caches = Caches::of(
             spec.name.clone(),
             &transport,
@@ -266,7 +277,7 @@ impl Fleet {
             cluster.begin_suspended();
         }
         state.listeners.tell(&FleetEvent::Engaged(cluster.clone()));
-        let life = (cluster.epoch(), ended_receiver);
+        let life = (cluster.clone(), ended_receiver);
         let predecessor = state.lives.insert(name, life).map(|(_, ended)| ended);
         let participants = self.0.participants.subscribe();
         let supervisor = Supervisor {
@@ -299,7 +310,7 @@ impl Fleet {
         if state
             .lives
             .get(cluster.name())
-            .is_some_and(|(epoch, _)| *epoch == cluster.epoch())
+            .is_some_and(|(last, _)| last == cluster)
         {
             state.lives.remove(cluster.name());
         }
@@ -349,17 +360,17 @@ impl Fleet {
 
 impl State {
     /// Has the cluster of that name leave, if there is one.
-    pub(super) fn disengage(&mut self, name: &ClusterName) -> Option<Cluster> {
-        let Member { cluster, leave, .. } = self.members.remove(name)?;
-        tracing::info!(cluster = %name, epoch = %cluster.epoch(), "disengaging");
-        leave.cancel();
-        self.listeners.tell(&FleetEvent::Disengaged(cluster.clone()));
-        Some(cluster)
+    pub(super) fn disengage(&mut self, name: &ClusterName) {
+        if let Some(Member { cluster, leave, .. }) = self.members.remove(name) {
+            tracing::info!(cluster = %name, epoch = %cluster.epoch(), "disengaging");
+            leave.cancel();
+            self.listeners.tell(&FleetEvent::Disengaged(cluster));
+        }
     }
 
-    /// The end of the name's last life, unless that is over.
-    pub(super) fn life(&self, name: &ClusterName) -> Option<Ended> {
-        self.lives.get(name).map(|(_, ended)| ended.clone())
+    /// The name's last life and its end, unless that is over.
+    pub(super) fn life(&self, name: &ClusterName) -> Option<(Cluster, Ended)> {
+        self.lives.get(name).cloned()
     }
 }
 

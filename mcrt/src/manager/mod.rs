@@ -4,7 +4,7 @@ use crate::{
     cluster::ClusterSelector,
     connect::Access,
     controller::{Bound, Controller, ControllerHandle},
-    coordinator::Sharding,
+    coordinator::{Sharding, coordinate},
     fleet::{Cluster, Fleet, FleetSettings, HealthCheck, Listener, Selection, SelfReported, discover},
     panic::panic_text,
     provider::{Provider, ProviderContext},
@@ -130,7 +130,7 @@ impl ManagerBuilder {
     ///
     /// # Errors
     /// If there is no provider, if it reads the host and there is none, if two controllers share a name, or if one needs
-    /// a host and there is none, or none that a client can be built for.
+    /// a host and there is none, or none that a client can be built for; if the clusters cannot be shared as it says.
     ///
     /// # Panics
     /// Outside a tokio runtime.
@@ -145,6 +145,15 @@ impl ManagerBuilder {
             clusters.check().map_err(StartError::Clusters)?;
             tracing::info!(%clusters, "clusters that are not selected are left out");
         }
+        if let Some(sharding) = &self.sharding {
+            if let Some(fault) = sharding.fault() {
+                return Err(StartError::Sharding(fault));
+            }
+            if self.host.is_none() {
+                let group = sharding.group.clone();
+                return Err(StartError::NoHostToShare { group });
+            }
+        }
         if let Some(what) = &self.self_reported {
             if let Some(name) = what.fault() {
                 let name = name.to_owned();
@@ -154,6 +163,9 @@ impl ManagerBuilder {
         }
         let stop = CancellationToken::new();
         let fleet = Fleet::new(self.settings, self.checks, self.selection, stop.child_token());
+        if self.sharding.is_some() {
+            fleet.share();
+        }
         if self.self_reported.is_some() {
             fleet.join(Arc::new(Listener::new(&fleet)));
         }
@@ -161,6 +173,7 @@ impl ManagerBuilder {
             fleet,
             provider,
             host: self.host,
+            sharding: self.sharding,
             running: Mutex::default(),
             tasks: TaskTracker::new(),
             stop,
@@ -180,6 +193,7 @@ struct Inner {
     fleet: Fleet,
     provider: Arc<dyn Provider>,
     host: Option<Access>,
+    sharding: Option<Sharding>,
     running: Mutex<Vec<ControllerHandle>>,
     /// Owns every controller's runner.
     tasks: TaskTracker,
@@ -219,6 +233,19 @@ impl Manager {
             settings.transport.clone(),
             settings.caches.clone(),
         );
+        let coordination_stop = CancellationToken::new();
+        let sharding = self.0.sharding.clone();
+        let coordination = sharding.map(|sharding| {
+            let sharing = coordinate(
+                self.0.fleet.clone(),
+                sharding,
+                cx.clone(),
+                coordination_stop.clone(),
+            );
+            tokio::spawn(coordinated(self.0.fleet.clone(), sharing))
+        });
+        // Whatever becomes of this, the coordinator stops.
+        let coordination_stop = coordination_stop.drop_guard();
         let discovery = discover(
             self.0.fleet.clone(),
             self.0.provider.clone(),
@@ -231,6 +258,12 @@ impl Manager {
         discovery_stop.cancel();
         if let Err(error) = discovery.await {
             tracing::error!(%error, "discovery failed");
+        }
+        drop(coordination_stop);
+        if let Some(coordination) = coordination
+            && let Err(error) = coordination.await
+        {
+            tracing::error!(%error, "sharing the clusters failed");
         }
         self.0.fleet.close().await;
         self.0.stop.cancel();
@@ -314,6 +347,17 @@ impl ManagerHandle {
         };
         let access = self.0.host.clone().ok_or_else(missing)?;
         self.0.fleet.engage_host(access).map_err(StartError::Connect)
+    }
+}
+
+/// Shares the clusters. If that panics, nobody renews the session any more: all work ends, before it runs out.
+async fn coordinated(fleet: Fleet, sharing: impl Future<Output = ()>) {
+    if let Err(panic) = AssertUnwindSafe(sharing).catch_unwind().await {
+        tracing::error!(
+            panic = panic_text(&*panic),
+            "what shares the clusters with other replicas panicked: nothing is worked on any more, restart the program",
+        );
+        fleet.close().await;
     }
 }
 

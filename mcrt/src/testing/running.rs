@@ -257,7 +257,7 @@ impl Running {
     fn is_engaged(&self) -> Result<(), String> {
         let fleet = self.manager.fleet();
         let (engaged, members) = (fleet.clusters(), self.servers.members());
-        let left_out = fleet.left_out().len();
+        let left_out = fleet.left_out().len() + fleet.elsewhere().len();
         if engaged.len() + left_out != members.len() {
             return Err(format!(
                 "{} of {} clusters are engaged, {left_out} are left out",

@@ -28,7 +28,7 @@ pub struct HostReader {
     subscriptions: Vec<Subscription>,
     states: Vec<(WatchScope, tokio::sync::watch::Receiver<WatchState>)>,
     state_changes: SelectAll<BoxStream<'static, ()>>,
-    _life: Life,
+    life: Life,
 }
 
 /// The objects to describe again: each once, however often it has changed.
@@ -40,14 +40,14 @@ struct Dirty {
 
 /// Which objects to describe again.
 #[derive(Default)]
-pub(super) struct Keys {
-    pub(super) changed: BTreeSet<ObjectKey>,
+pub(crate) struct Keys {
+    pub(crate) changed: BTreeSet<ObjectKey>,
     /// Those of them that were deleted since, even if there is another of the name by now.
     pub(super) gone: BTreeSet<ObjectKey>,
 }
 
 impl HostReader {
-    pub(super) fn new(cx: &ProviderContext) -> Result<Self, String> {
+    pub(crate) fn new(cx: &ProviderContext) -> Result<Self, String> {
         let life = Life::new();
         let client = cx.host_client(&life)?;
         // Never opened: nobody probes here, and the watches back off by themselves.
@@ -62,8 +62,15 @@ impl HostReader {
             subscriptions: Vec::new(),
             states: Vec::new(),
             state_changes: SelectAll::new(),
-            _life: life,
+            life,
         })
+    }
+
+    /// Ends its watches and connections, and waits for that.
+    pub(crate) async fn close(self) {
+        drop(self.subscriptions);
+        self.caches.close().await;
+        self.life.end().await;
     }
 
     /// A client for the host.
@@ -106,7 +113,7 @@ impl HostReader {
     }
 
     /// The objects that have changed since the last call.
-    pub(super) fn take(&self) -> Keys {
+    pub(crate) fn take(&self) -> Keys {
         std::mem::take(&mut *self.dirty.keys.lock())
     }
 
@@ -119,7 +126,7 @@ impl HostReader {
     }
 
     /// Resolves when an object has changed or a watch fares differently.
-    pub(super) async fn news(&mut self) {
+    pub(crate) async fn news(&mut self) {
         let dirty = Arc::clone(&self.dirty);
         tokio::select! {
             () = dirty.news.notified() => {}

@@ -1,0 +1,1 @@
+//! Several coordinators over one host, in virtual time.
