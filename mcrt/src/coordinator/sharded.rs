@@ -85,9 +85,9 @@ async fn share(
         tokio::select! {
             biased;
             () = &mut closing => {}
-            () = session.keep(fleet) => {}
+            // Nothing is sent any more; what still runs comes to its end.
+            () = session.keep(fleet) => closing.await,
         }
-        closing.await;
     } else {
         tracing::error!(
             replica = me.id,

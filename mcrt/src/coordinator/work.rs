@@ -205,6 +205,7 @@ impl<'a> Work<'a> {
             );
         }
         self.shares.keep(&described);
+        self.note_confirmed();
         let situation = Situation {
             group: &self.view.group,
             described: &described,
@@ -222,6 +223,18 @@ impl<'a> Work<'a> {
         }
         self.begin_claims();
         self.clear_leftovers(&described, now);
+    }
+
+    /// What is seen to be this session's has caught up: if it looks otherwise again, that is news.
+    fn note_confirmed(&mut self) {
+        for (name, duty) in &mut self.duties {
+            let fence = self.view.fences.get(name);
+            if let Duty::Held { checked } = duty
+                && fence.and_then(|fence| fence.holder.as_deref()) == Some(&self.me.id)
+            {
+                *checked = None;
+            }
+        }
     }
 
     fn begin(&mut self, step: Step) {

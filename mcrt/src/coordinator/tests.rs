@@ -1,1 +1,0 @@
-//! Several coordinators over one host, in virtual time.
