@@ -75,7 +75,7 @@ pub use queue::Backoff;
 pub use start::StartError;
 
 #[cfg(feature = "cli")]
-pub use cli::{Launch, LaunchArgs, LogFormat, SelectionArgs, providers as provider_args, run};
+pub use cli::{Launch, LaunchArgs, LogFormat, SelectionArgs, SharingArgs, providers as provider_args, run};
 
 pub use mcrt_macros::{error_policy, gone, index, map, multicluster_controller, reconcile, reconciler};
 

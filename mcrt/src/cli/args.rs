@@ -1,5 +1,5 @@
 //! The flags; each also comes from the environment.
-use super::{providers::ProviderArgs, selection::SelectionArgs};
+use super::{providers::ProviderArgs, selection::SelectionArgs, sharing::SharingArgs};
 use crate::connect::Policy;
 
 /// What can be said when a program starts. Flattens into a program's own arguments:
@@ -52,6 +52,10 @@ pub struct LaunchArgs {
     /// Which clusters are engaged.
     #[command(flatten)]
     pub selection: SelectionArgs,
+
+    /// With whom the clusters are shared.
+    #[command(flatten)]
+    pub sharing: SharingArgs,
 
     // Last: each has a heading of its own in the help.
     /// What can be said of each provider.

@@ -6,18 +6,21 @@ mod host;
 mod logging;
 pub mod providers;
 mod selection;
+mod sharing;
 mod signals;
 #[cfg(any(feature = "kind", feature = "command"))]
 mod span;
 
 pub use args::{LaunchArgs, LogFormat};
 pub use selection::SelectionArgs;
+pub use sharing::SharingArgs;
 
 use crate::{
     Error, Manager, Result, StartError,
     cluster::ClusterSelector,
     connect::Life,
     controller::{Controller, MulticlusterController},
+    coordinator::Sharding,
     fleet::{FleetSettings, SelfReported},
     provider::Provider,
 };
@@ -74,6 +77,7 @@ pub struct Launch {
     settings: FleetSettings,
     clusters: ClusterSelector,
     self_reported: Option<SelfReported>,
+    sharding: Option<Sharding>,
     /// Owns the connections of clients that were handed out before the start.
     host_life: Life,
 }
@@ -95,6 +99,7 @@ impl Launch {
             settings: FleetSettings::default(),
             clusters: ClusterSelector::new(),
             self_reported: None,
+            sharding: None,
             host_life: Life::new(),
         }
     }
@@ -146,6 +151,14 @@ impl Launch {
     #[must_use]
     pub fn self_reported(mut self, what: SelfReported) -> Self {
         self.self_reported = Some(what);
+        self
+    }
+
+    /// How replicas of the program share its clusters: see [`ManagerBuilder::sharded`](crate::ManagerBuilder::sharded).
+    /// What flags say goes before.
+    #[must_use]
+    pub fn sharded(mut self, sharding: Sharding) -> Self {
+        self.sharding = Some(sharding);
         self
     }
 
@@ -225,11 +238,15 @@ impl Launch {
         if let Some(what) = self.args.selection.self_reported(self.self_reported) {
             manager = manager.self_reported(what);
         }
-        if (needs_host || controllers.iter().any(Controller::uses_host))
+        let sharding = self.args.sharing.sharding(self.sharding)?;
+        if (needs_host || sharding.is_some() || controllers.iter().any(Controller::uses_host))
             && let Some(host) = host::access(&self.args, simulated_host)?
         {
             tracing::info!("host: {}", host.server());
             manager = manager.host(host);
+        }
+        if let Some(sharding) = sharding {
+            manager = manager.sharded(sharding);
         }
         for controller in controllers {
             manager = manager.controller(controller);
