@@ -4,7 +4,8 @@ use std::{ops::Deref, sync::Arc, time::Duration};
 
 use mcrt::{
     Cluster, ClusterSelector, Controller, FleetSettings, Manager, ManagerHandle, Provider, SelfReported,
-    StartError,
+    Sharding, StartError,
+    connect::Access,
     testing::{self, Servers},
 };
 use mcrt_sim::Server;
@@ -23,6 +24,8 @@ pub struct Setup<'a> {
     provider: Option<SharedProvider>,
     clusters: ClusterSelector,
     self_reported: Option<SelfReported>,
+    sharding: Option<Sharding>,
+    host: Option<Access>,
 }
 
 struct SharedProvider(Arc<dyn Provider>);
@@ -42,6 +45,8 @@ impl<'a> Setup<'a> {
             provider: None,
             clusters: ClusterSelector::new(),
             self_reported: None,
+            sharding: None,
+            host: None,
         }
     }
 
@@ -69,6 +74,18 @@ impl<'a> Setup<'a> {
         self
     }
 
+    /// Shares the clusters with other replicas.
+    pub fn sharded(mut self, sharding: Sharding) -> Self {
+        self.sharding = Some(sharding);
+        self
+    }
+
+    /// Another way to the host than that of somebody who may do everything.
+    pub fn host(mut self, access: Access) -> Self {
+        self.host = Some(access);
+        self
+    }
+
     /// Another provider than that of the simulated members.
     pub fn provider(mut self, provider: impl Provider) -> Self {
         self.provider = Some(SharedProvider(Arc::new(provider)));
@@ -80,11 +97,14 @@ impl<'a> Setup<'a> {
         let provider = self.provider.map(|provider| provider.0);
         let mut builder = Manager::builder()
             .shared_provider(provider.unwrap_or_else(|| Arc::new(self.sims.provider())))
-            .host(access(self.sims.host()))
+            .host(self.host.unwrap_or_else(|| access(self.sims.host())))
             .clusters(self.clusters)
             .fleet_settings(self.settings);
         if let Some(what) = self.self_reported {
             builder = builder.self_reported(what);
+        }
+        if let Some(sharding) = self.sharding {
+            builder = builder.sharded(sharding);
         }
         for controller in self.controllers {
             builder = builder.controller(controller);

@@ -31,6 +31,7 @@ mod requests;
 mod rotation;
 mod selection;
 mod self_reported;
+mod sharding;
 mod silent;
 mod slices;
 mod watches;
