@@ -11,6 +11,7 @@ mod asymmetric;
 mod black_hole;
 mod cluster_profiles;
 mod plugins;
+mod replicas;
 mod rotation;
 mod team_tokens;
 mod transport;
