@@ -45,7 +45,7 @@ mod tests {
         weights.iter().map(peer).collect()
     }
 
-    fn shares<'a>(peers: &'a [Peer], keys: usize) -> BTreeMap<&'a str, usize> {
+    fn shares(peers: &[Peer], keys: usize) -> BTreeMap<&str, usize> {
         let mut shares = BTreeMap::new();
         for key in 0..keys {
             let owner = owner(&format!("cluster-{key}"), peers).unwrap();

@@ -35,7 +35,7 @@ pub(super) enum Seen {
 }
 
 /// How long a session is waited for that does not say.
-const UNSAID: Duration = Duration::from_secs(60);
+const UNSAID: Duration = Duration::from_mins(1);
 
 pub(super) fn read(lease: &Lease) -> Option<Seen> {
     let meta = &lease.metadata;

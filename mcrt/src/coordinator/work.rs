@@ -197,12 +197,14 @@ impl<'a> Work<'a> {
         let peers = self.view.watched.alive(&self.me, now);
         if self.shares.among(peers) {
             let peers = self.shares.peers();
-            let ids: Vec<_> = peers.iter().map(|peer| peer.id.as_str()).collect();
+            let ids: Vec<_> = peers.iter().map(|peer| peer.id.clone()).collect();
+            let replicas = ids.join(", ");
             tracing::info!(
                 replica = self.me.id,
-                replicas = ids.join(", "),
+                replicas,
                 "these replicas share the clusters"
             );
+            self.fleet.set_replicas(ids);
         }
         self.shares.keep(&described);
         self.note_confirmed();
@@ -302,9 +304,7 @@ impl<'a> Work<'a> {
                     Err(failure) => failed(&failure, "the fence of a cluster could not be taken"),
                 }
             }
-            // What is seen of it is what it was before.
-            Done::Left => {}
-            Done::GivenBack(Ok(())) => {}
+            Done::Left | Done::GivenBack(Ok(())) => {}
             Done::GivenBack(Err(failure)) => failed(&failure, "the fence of a cluster could not be released"),
             Done::MadeSure(Ok(true), version) => {
                 let checked = Some(version);
@@ -380,6 +380,7 @@ impl<'a> Work<'a> {
 
     /// Stops all work, by then at the latest, and waits until nothing of it runs.
     pub(super) async fn stop(self, by: Option<Instant>) {
+        self.fleet.set_replicas(Vec::new());
         let names = self.duties.into_keys();
         let mut leaving: Vec<_> = names.map(|name| self.fleet.withdraw(&name)).collect();
         let by = by.unwrap_or_else(|| Instant::now() + self.fleet.grace());

@@ -13,6 +13,7 @@ pub(super) struct Assignment {
     mine: BTreeSet<ClusterName>,
     described: BTreeMap<ClusterName, (u64, ClusterSpec)>,
     revision: u64,
+    replicas: Vec<String>,
     changed: Arc<Notify>,
 }
 
@@ -121,6 +122,23 @@ impl Fleet {
         let shared = state.assignment.iter();
         let others = shared.flat_map(|it| it.described.keys().filter(|name| !it.mine.contains(*name)));
         others.cloned().collect()
+    }
+
+    /// The replicas that share the clusters, by the names of their sessions: this one first, the others as they are seen
+    /// to live. None unless [several share](crate::ManagerBuilder::sharded), and none while this one has no session.
+    pub fn replicas(&self) -> Vec<String> {
+        let state = self.0.state.lock();
+        state
+            .assignment
+            .as_ref()
+            .map(|it| it.replicas.clone())
+            .unwrap_or_default()
+    }
+
+    pub(crate) fn set_replicas(&self, replicas: Vec<String>) {
+        if let Some(assignment) = &mut self.0.state.lock().assignment {
+            assignment.replicas = replicas;
+        }
     }
 
     /// The cluster is this replica's from now on: it is engaged as it is described now, and as it will be.

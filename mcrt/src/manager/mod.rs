@@ -233,19 +233,10 @@ impl Manager {
             settings.transport.clone(),
             settings.caches.clone(),
         );
-        let coordination_stop = CancellationToken::new();
-        let sharding = self.0.sharding.clone();
-        let coordination = sharding.map(|sharding| {
-            let sharing = coordinate(
-                self.0.fleet.clone(),
-                sharding,
-                cx.clone(),
-                coordination_stop.clone(),
-            );
-            tokio::spawn(coordinated(self.0.fleet.clone(), sharing))
-        });
+        let sharing_stop = CancellationToken::new();
+        let sharing = self.share(&cx, &sharing_stop);
         // Whatever becomes of this, the coordinator stops.
-        let coordination_stop = coordination_stop.drop_guard();
+        let sharing_stop = sharing_stop.drop_guard();
         let discovery = discover(
             self.0.fleet.clone(),
             self.0.provider.clone(),
@@ -259,9 +250,9 @@ impl Manager {
         if let Err(error) = discovery.await {
             tracing::error!(%error, "discovery failed");
         }
-        drop(coordination_stop);
-        if let Some(coordination) = coordination
-            && let Err(error) = coordination.await
+        drop(sharing_stop);
+        if let Some(sharing) = sharing
+            && let Err(error) = sharing.await
         {
             tracing::error!(%error, "sharing the clusters failed");
         }
@@ -270,6 +261,15 @@ impl Manager {
         self.0.tasks.close();
         self.0.tasks.wait().await;
         tracing::info!("stopped");
+    }
+}
+
+impl Manager {
+    /// Begins to share the clusters with other replicas, if that is wanted.
+    fn share(&self, cx: &ProviderContext, stop: &CancellationToken) -> Option<JoinHandle<()>> {
+        let fleet = self.0.fleet.clone();
+        let work = coordinate(fleet.clone(), self.0.sharding.clone()?, cx.clone(), stop.clone());
+        Some(tokio::spawn(coordinated(fleet, work)))
     }
 }
 
@@ -351,8 +351,8 @@ impl ManagerHandle {
 }
 
 /// Shares the clusters. If that panics, nobody renews the session any more: all work ends, before it runs out.
-async fn coordinated(fleet: Fleet, sharing: impl Future<Output = ()>) {
-    if let Err(panic) = AssertUnwindSafe(sharing).catch_unwind().await {
+async fn coordinated(fleet: Fleet, work: impl Future<Output = ()>) {
+    if let Err(panic) = AssertUnwindSafe(work).catch_unwind().await {
         tracing::error!(
             panic = panic_text(&*panic),
             "what shares the clusters with other replicas panicked: nothing is worked on any more, restart the program",

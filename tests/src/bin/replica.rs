@@ -1,4 +1,4 @@
-//! A replica for tests of sharing: works on ConfigMaps of namespaces as clusters, and writes down in the API server itself
+//! A replica for tests of sharing: works on `ConfigMap`s of namespaces as clusters, and writes down in the API server itself
 //! what could only come of two who work on one object at once.
 use std::{
     sync::Arc,

@@ -196,7 +196,7 @@ type Writes = std::sync::Arc<parking_lot::Mutex<BTreeMap<(String, &'static str),
 fn last_of(writes: &Writes, user: &str) -> Instant {
     let writes = writes.lock();
     let of = writes.iter().filter(|((_, by), _)| *by == user);
-    of.flat_map(|(_, at)| at.last().copied()).max().unwrap()
+    of.filter_map(|(_, at)| at.last().copied()).max().unwrap()
 }
 
 #[tokio::test(start_paused = true)]

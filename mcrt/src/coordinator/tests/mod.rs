@@ -79,8 +79,10 @@ impl Rig {
 
     /// A replica that is called so by the host; faults find it by that.
     fn replica_of(&self, name: &str, sharding: Sharding) -> Replica {
-        let mut settings = FleetSettings::default();
-        settings.grace = Duration::from_secs(2);
+        let settings = FleetSettings {
+            grace: Duration::from_secs(2),
+            ..FleetSettings::default()
+        };
         let root = CancellationToken::new();
         let fleet = Fleet::new(settings, Vec::new(), Selection::default(), root);
         fleet.share();

@@ -131,7 +131,7 @@ async fn a_session_whose_lease_was_deleted_counts_from_when_that_was_seen() {
     // Deleted now: whoever it was may have renewed it just before.
     sessions.look(GROUP, [], [&fence], Instant::now());
     assert_eq!(standing(&sessions), Standing::Alive);
-    sleep(LEASE - Duration::from_millis(1)).await;
+    sleep(LEASE.saturating_sub(Duration::from_millis(1))).await;
     sessions.look(GROUP, [], [&fence], Instant::now());
     assert_eq!(standing(&sessions), Standing::Alive);
     sleep(Duration::from_millis(1)).await;

@@ -2,11 +2,12 @@
 use super::{
     Adapter, Member, Site, Spot,
     outside::{done, made},
+    second::Second,
     seen::{FILLED, LABEL, Seen, TEAM},
 };
 use crate::{
-    CacheSettings, Cluster, ClusterName, Epoch, Manager,
-    connect::TransportSettings,
+    CacheSettings, Cluster, ClusterName, Epoch, Manager, Sharding,
+    connect::{Access, TransportSettings},
     provider::{Provider, ProviderContext},
     testing::Running,
 };
@@ -56,7 +57,19 @@ impl<A: Adapter> Stage<A> {
 
     /// As [`fleet`](Self::fleet), with a controller of the check's own.
     pub(super) async fn fleet_seen(&self, seen: Seen, test: impl AsyncFnOnce(&Bed<'_, A>)) {
-        self.run(self.adapter.provider(), "", seen, test).await;
+        self.run(self.adapter.provider(), "", seen, None, test).await;
+    }
+
+    /// As [`fleet`](Self::fleet), with a second replica, which shares the clusters with the first.
+    pub(super) async fn replicas(&self, test: impl AsyncFnOnce(&Bed<'_, A>, Second)) {
+        let (host, sharding) = self.sharing().await;
+        let seen = Seen::default();
+        let (provider, sharing) = (self.adapter.provider(), Some((host.clone(), sharding.clone())));
+        let run = async |bed: &Bed<'_, A>| {
+            let second = self.second(host, sharding, &bed.seen);
+            test(bed, second).await;
+        };
+        self.run(provider, "", seen, sharing, run).await;
     }
 
     /// As [`fleet`](Self::fleet), over a provider made of the adapter's, whose names get a prefix.
@@ -66,7 +79,7 @@ impl<A: Adapter> Stage<A> {
         prefix: &'static str,
         test: impl AsyncFnOnce(&Bed<'_, A>),
     ) {
-        self.run(provider, prefix, Seen::default(), test).await;
+        self.run(provider, prefix, Seen::default(), None, test).await;
     }
 
     async fn run(
@@ -74,6 +87,7 @@ impl<A: Adapter> Stage<A> {
         provider: Arc<dyn Provider>,
         prefix: &'static str,
         seen: Seen,
+        sharing: Option<(Access, Sharding)>,
         test: impl AsyncFnOnce(&Bed<'_, A>),
     ) {
         // The kit's own tasks are not to hide any that are left.
@@ -81,7 +95,9 @@ impl<A: Adapter> Stage<A> {
         let mut manager = Manager::builder()
             .shared_provider(provider)
             .controller(seen.controller("seen", self.site.id()));
-        if let Some(host) = self.adapter.host() {
+        if let Some((host, sharding)) = sharing {
+            manager = manager.host(host).sharded(sharding.replica("first"));
+        } else if let Some(host) = self.adapter.host() {
             manager = manager.host(host);
         }
         let manager = match manager.build() {

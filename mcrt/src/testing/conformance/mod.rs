@@ -25,6 +25,7 @@ mod member;
 mod outside;
 mod reach;
 mod relay;
+mod second;
 mod seen;
 mod site;
 mod stream;
@@ -186,6 +187,8 @@ macro_rules! conformance {
             a_cluster_that_never_answers_delays_no_other
             a_new_cluster_that_cannot_be_used_hurts_no_other
             a_host_that_does_not_answer_ends_no_cluster
+            replicas_share_the_clusters_and_each_is_worked_on_by_one
+            a_replica_that_ends_hands_over_and_nothing_is_reconciled_by_two
             a_second_claim_of_a_name_waits_and_is_said
             uncommon_names_work
         }

@@ -23,6 +23,8 @@ pub(super) struct Run {
     pub(super) cluster: String,
     pub(super) epoch: Epoch,
     pub(super) object: String,
+    /// Which replica did.
+    pub(super) by: &'static str,
 }
 
 /// What the controller saw. Clones share it.
@@ -33,11 +35,17 @@ pub(super) struct Seen {
     looks_only: bool,
     /// While true, what is begun does not end; then only [`HELD`] run at once.
     held: Option<watch::Sender<bool>>,
+    /// Of several replicas, which this is.
+    replica: &'static str,
 }
 
 #[derive(Default)]
 struct Notes {
     runs: Vec<Run>,
+    /// What runs now, and by whom.
+    running: Vec<(String, String, &'static str)>,
+    /// Objects that were reconciled by two at once.
+    twice: Vec<String>,
     teams: Option<IndexReader<ConfigMap, String>>,
 }
 
@@ -76,6 +84,19 @@ impl Seen {
             held: Some(watch::Sender::new(true)),
             ..Self::default()
         }
+    }
+
+    /// The same, as another replica.
+    pub(super) fn of_replica(&self, name: &'static str) -> Self {
+        Self {
+            replica: name,
+            ..self.clone()
+        }
+    }
+
+    /// What was reconciled by two at once.
+    pub(super) fn twice(&self) -> Vec<String> {
+        self.notes.lock().twice.clone()
     }
 
     /// Lets end what was held.
@@ -128,6 +149,42 @@ impl Seen {
     }
 }
 
+impl Seen {
+    fn begin(&self, run: Run) -> Running {
+        let key = (run.cluster.clone(), run.object.clone(), run.by);
+        let mut notes = self.notes.lock();
+        if let Some((.., by)) = notes
+            .running
+            .iter()
+            .find(|(cluster, object, _)| (cluster, object) == (&key.0, &key.1))
+        {
+            let twice = format!("`{}` of `{}` by `{by}` and `{}`", run.object, run.cluster, run.by);
+            notes.twice.push(twice);
+        }
+        notes.running.push(key.clone());
+        notes.runs.push(run);
+        Running {
+            notes: self.notes.clone(),
+            key,
+        }
+    }
+}
+
+/// Until it is dropped, a reconcile runs.
+struct Running {
+    notes: Arc<Mutex<Notes>>,
+    key: (String, String, &'static str),
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let running = &mut self.notes.lock().running;
+        if let Some(at) = running.iter().position(|running| *running == self.key) {
+            running.swap_remove(at);
+        }
+    }
+}
+
 fn team(config: &ConfigMap) -> Option<String> {
     config.metadata.labels.as_ref()?.get(TEAM).cloned()
 }
@@ -139,10 +196,11 @@ impl Reconciler for Seen {
 
     async fn reconcile(&self, config: Arc<ConfigMap>, cx: Context<Self>) -> crate::Result<Action> {
         let cluster = cx.cluster();
-        self.notes.lock().runs.push(Run {
+        let _running = self.begin(Run {
             cluster: cluster.name().to_string(),
             epoch: cluster.epoch(),
             object: config.metadata.name.clone().unwrap_or_default(),
+            by: self.replica,
         });
         if let Some(held) = &self.held {
             // The sender is in this.

@@ -49,7 +49,8 @@ struct Inner {
     silent: Member,
     clients: Arc<Clients>,
     pace: Pace,
-    accounts: AtomicU64,
+    /// Who was given access to the host: accounts by their namespaces.
+    accounts: Mutex<Vec<(String, String)>>,
 }
 
 enum Host {
@@ -178,7 +179,7 @@ impl Site {
             silent,
             clients,
             pace,
-            accounts: AtomicU64::new(1),
+            accounts: Mutex::default(),
         }))
     }
 
@@ -230,13 +231,34 @@ impl Site {
     /// # Panics
     /// If they cannot be read or created.
     pub async fn host_as(&self, roles: &str, namespace: &str) -> Access {
-        let account = format!("{}-{}", self.0.id, self.0.accounts.fetch_add(1, Relaxed));
+        let account = {
+            let mut accounts = self.0.accounts.lock();
+            let account = format!("{}-{}", self.0.id, accounts.len() + 1);
+            accounts.push((namespace.to_owned(), account.clone()));
+            account
+        };
+        self.grant_all(roles, namespace, &account).await;
+        self.access_of(namespace, &account).await
+    }
+
+    /// Allows the same to everybody who was given access to the host before. False if nobody was.
+    ///
+    /// # Panics
+    /// As [`host_as`](Self::host_as).
+    pub(super) async fn allow_too(&self, roles: &str) -> bool {
+        let accounts = self.0.accounts.lock().clone();
+        for (namespace, account) in &accounts {
+            self.grant_all(roles, namespace, account).await;
+        }
+        !accounts.is_empty()
+    }
+
+    async fn grant_all(&self, roles: &str, namespace: &str, account: &str) {
         let roles = serde_saphyr::from_multiple::<Value>(roles);
         let roles = roles.unwrap_or_else(|error| panic!("the roles cannot be read: {error}"));
         for role in roles {
-            self.grant(role, namespace, &account).await;
+            self.grant(role, namespace, account).await;
         }
-        self.access_of(namespace, &account).await
     }
 
     /// The namespace of this site on the host, which is there afterwards.

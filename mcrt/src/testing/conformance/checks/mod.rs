@@ -3,6 +3,7 @@ mod change;
 mod coming;
 mod naming;
 mod objects;
+mod replicas;
 mod said;
 mod trouble;
 
@@ -73,6 +74,8 @@ checks! {
     trouble::a_cluster_that_never_answers_delays_no_other(AddSilent);
     trouble::a_new_cluster_that_cannot_be_used_hurts_no_other(AddSpoilt);
     trouble::a_host_that_does_not_answer_ends_no_cluster();
+    replicas::replicas_share_the_clusters_and_each_is_worked_on_by_one();
+    replicas::a_replica_that_ends_hands_over_and_nothing_is_reconciled_by_two();
     naming::a_second_claim_of_a_name_waits_and_is_said(Claim);
     naming::uncommon_names_work(OddNames);
 }
