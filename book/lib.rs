@@ -32,6 +32,8 @@ pages! {
     selecting_clusters: "src/selecting-clusters.md"
     when_a_cluster_is_down: "src/when-a-cluster-is-down.md"
     asymmetric_fleets: "src/asymmetric-fleets.md"
+    replicas: "src/replicas.md"
+    metrics: "src/metrics.md"
     testing: "src/testing.md"
     simulator: "src/simulator.md"
     connections: "src/connections.md"

@@ -29,6 +29,7 @@ mod error;
 pub mod fleet;
 mod jitter;
 mod manager;
+pub mod observe;
 mod panic;
 pub mod provider;
 pub mod queue;

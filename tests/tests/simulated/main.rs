@@ -19,6 +19,7 @@ mod isolation;
 mod kcp;
 mod kit;
 mod lifecycle;
+mod metrics;
 mod outages;
 mod outcomes;
 mod panics;

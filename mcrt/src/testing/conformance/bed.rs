@@ -64,12 +64,12 @@ impl<A: Adapter> Stage<A> {
     pub(super) async fn replicas(&self, test: impl AsyncFnOnce(&Bed<'_, A>, Second)) {
         let (host, sharding) = self.sharing().await;
         let seen = Seen::default();
-        let (provider, sharing) = (self.adapter.provider(), Some((host.clone(), sharding.clone())));
+        let (provider, with_others) = (self.adapter.provider(), Some((host.clone(), sharding.clone())));
         let run = async |bed: &Bed<'_, A>| {
             let second = self.second(host, sharding, &bed.seen);
             test(bed, second).await;
         };
-        self.run(provider, "", seen, sharing, run).await;
+        self.run(provider, "", seen, with_others, run).await;
     }
 
     /// As [`fleet`](Self::fleet), over a provider made of the adapter's, whose names get a prefix.
@@ -87,7 +87,7 @@ impl<A: Adapter> Stage<A> {
         provider: Arc<dyn Provider>,
         prefix: &'static str,
         seen: Seen,
-        sharing: Option<(Access, Sharding)>,
+        with_others: Option<(Access, Sharding)>,
         test: impl AsyncFnOnce(&Bed<'_, A>),
     ) {
         // The kit's own tasks are not to hide any that are left.
@@ -95,7 +95,7 @@ impl<A: Adapter> Stage<A> {
         let mut manager = Manager::builder()
             .shared_provider(provider)
             .controller(seen.controller("seen", self.site.id()));
-        if let Some((host, sharding)) = sharing {
+        if let Some((host, sharding)) = with_others {
             manager = manager.host(host).sharded(sharding.replica("first"));
         } else if let Some(host) = self.adapter.host() {
             manager = manager.host(host);
