@@ -140,6 +140,17 @@ impl Access {
         hasher.finish()
     }
 
+    /// What tells one cluster from another, whoever comes and as whom: two that are equal lead to one server.
+    pub(crate) fn place(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        match self {
+            Self::Connection(connection) => (0u8, connection.place()).hash(&mut hasher),
+            Self::Service(service) => (1u8, &service.identity).hash(&mut hasher),
+            Self::Member(member) => (2u8, member.identity()).hash(&mut hasher),
+        }
+        hasher.finish()
+    }
+
     /// What tells this way from another: its [identity](Self::identity) and all of its secret material.
     ///
     /// The contents of certificate and key files count; a token file counts by its path, because it is read again

@@ -246,17 +246,10 @@ impl Connection {
     /// secret: of two that are equal one can go on as the other, with other material.
     pub(super) fn identity(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
-        self.server.hash(&mut hasher);
+        self.place().hash(&mut hasher);
         self.namespace.hash(&mut hasher);
-        self.tls_server_name.hash(&mut hasher);
         self.proxy.hash(&mut hasher);
         self.impersonate.hash(&mut hasher);
-        match &self.trust {
-            Trust::System => 0u8.hash(&mut hasher),
-            Trust::Authorities(authorities) => (1u8, authorities).hash(&mut hasher),
-            Trust::File(path, _) => (2u8, path).hash(&mut hasher),
-            Trust::Anyone => 3u8.hash(&mut hasher),
-        }
         self.identity.is_some().hash(&mut hasher);
         match &self.credentials {
             Credentials::None => 0u8.hash(&mut hasher),
@@ -264,6 +257,20 @@ impl Connection {
             Credentials::TokenFile(path) => (2u8, path).hash(&mut hasher),
             Credentials::Basic(user, _) => (3u8, user).hash(&mut hasher),
             Credentials::Exec(plugin) => (4u8, plugin).hash(&mut hasher),
+        }
+        hasher.finish()
+    }
+
+    /// What tells one API server from another, whoever comes and however: its address and how it is known.
+    pub(super) fn place(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.server.hash(&mut hasher);
+        self.tls_server_name.hash(&mut hasher);
+        match &self.trust {
+            Trust::System => 0u8.hash(&mut hasher),
+            Trust::Authorities(authorities) => (1u8, authorities).hash(&mut hasher),
+            Trust::File(path, _) => (2u8, path).hash(&mut hasher),
+            Trust::Anyone => 3u8.hash(&mut hasher),
         }
         hasher.finish()
     }

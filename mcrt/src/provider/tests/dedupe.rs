@@ -95,3 +95,27 @@ async fn a_rejection_is_told_whichever_name_it_is_of() {
         ]
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_cluster_keeps_its_name_when_the_stream_begins_anew_and_names_another_first() {
+    let stream = |names: &[&str]| {
+        let named = names.iter().map(|name| Say(Change::Upsert(spec(name, "same"))));
+        named.chain([Say(Change::Synced)]).collect()
+    };
+    let script = Script::of(vec![stream(&["a", "b"]), stream(&["b", "a"]), stream(&["b"])]);
+    let deduped = Arc::new(script.dedupe());
+    let double = format!("?b: {SAME_AS_A}");
+    assert_eq!(
+        Reader::of(&deduped).until("synced").await,
+        ["+a", &*double, "synced"]
+    );
+    assert_eq!(
+        Reader::of(&deduped).until("synced").await,
+        [&*double, "+a", "synced"]
+    );
+    // It is known to be gone when all has been named.
+    assert_eq!(
+        Reader::of(&deduped).until("synced").await,
+        [&*double, "+b", "synced"]
+    );
+}
