@@ -17,6 +17,8 @@ pub(crate) enum Failure {
     TooMuch(usize),
     #[error("its output could not be read: {0}")]
     Output(io::ErrorKind),
+    #[error("has ended, but something that it started goes on printing: what was read is not all")]
+    Unfinished,
     #[error("is no longer wanted")]
     Stopped,
 }

@@ -11,6 +11,7 @@ use std::{
     io,
     os::unix::process::ExitStatusExt,
     process::{ExitStatus, Stdio},
+    sync::atomic::{AtomicUsize, Ordering::Relaxed},
     time::Duration,
 };
 use tokio::{
@@ -100,12 +101,13 @@ impl Child {
         let mut stdout = self.stdout().ok_or(Failure::Stopped)?;
         let stderr = self.stderr();
         let mut output = Zeroizing::new(Vec::with_capacity(16 << 10));
+        let printed = AtomicUsize::new(0);
         let read = async {
             loop {
                 match stdout.read_buf(&mut *output).await {
                     Ok(0) => return Ok(()),
                     Ok(_) if output.len() > most => return Err(Failure::TooMuch(most)),
-                    Ok(_) => {}
+                    Ok(_) => printed.store(output.len(), Relaxed),
                     Err(error) => return Err(Failure::Output(error.kind())),
                 }
             }
@@ -126,8 +128,18 @@ impl Child {
                     self.0.wait().await
                 }
                 status = self.0.wait() => {
-                    // Children that go on are none of ours; what they hold back was not meant for us.
-                    timeout(REST, reading).await.unwrap_or(Ok(()))?;
+                    // What it printed itself is in the pipe, and read at once.
+                    let mut rest = timeout(REST / 2, &mut reading).await;
+                    let by_itself = printed.load(Relaxed);
+                    if rest.is_err() {
+                        rest = timeout(REST / 2, &mut reading).await;
+                    }
+                    match rest {
+                        Ok(read) => read?,
+                        Err(_) if printed.load(Relaxed) > by_itself => return Err(Failure::Unfinished),
+                        // Children that go on in silence are none of ours.
+                        Err(_) => {}
+                    }
                     status
                 }
             }
@@ -174,5 +186,33 @@ fn ended_well(ended: io::Result<ExitStatus>) -> Result<(), Failure> {
         (Some(0), _) => Ok(()),
         (Some(code), _) => Err(Failure::Exit(code)),
         (None, signal) => Err(Failure::Signal(signal.unwrap_or_default())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn printed(script: &'static str) -> Result<Vec<u8>, Failure> {
+        let command = move || {
+            let mut command = Command::new("/bin/sh");
+            // What goes on in the background holds nothing of the test's own.
+            command.args(["-c", script]).stderr(Stdio::null());
+            Ok(command)
+        };
+        let (deadline, stop) = (Duration::from_mins(1), CancellationToken::new());
+        run(command, deadline, &stop, 1 << 20, |_| {})
+            .await
+            .map(|output| output.to_vec())
+    }
+
+    #[tokio::test]
+    async fn output_is_not_whole_while_something_that_the_program_started_goes_on_printing() {
+        let going_on = "(for turn in $(seq 60); do echo more; sleep 0.05; done) & echo first";
+        assert_eq!(printed(going_on).await, Err(Failure::Unfinished));
+        let silent = "sleep 10 & echo first";
+        assert_eq!(printed(silent).await.as_deref(), Ok(&b"first\n"[..]));
+        let large = "sleep 10 & head -c 200000 /dev/zero; true";
+        assert_eq!(printed(large).await.map(|output| output.len()), Ok(200_000));
     }
 }

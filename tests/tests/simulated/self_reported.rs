@@ -240,9 +240,11 @@ async fn a_cluster_that_does_not_serve_or_show_properties_is_well_and_says_its_v
                 seen.expect(member, "object", 1).unwrap();
                 assert_eq!(running.cluster(member).health(), Health::Ready);
             }
-            let version = running.cluster("silent").version().unwrap();
-            says(running, "silent", "kubernetes-version", Some(&version)).await;
-            assert!(running.cluster("refusing").properties().named.is_empty());
+            for member in ["silent", "refusing"] {
+                let version = running.cluster(member).version().unwrap();
+                says(running, member, "kubernetes-version", Some(&version)).await;
+                assert_eq!(running.cluster(member).properties().named.len(), 1);
+            }
         })
         .await;
 }

@@ -10,8 +10,8 @@ use super::super::{
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use http::{
-    HeaderMap, HeaderValue, Method, Request, Response, StatusCode,
-    header::{ACCEPT, CONTENT_TYPE},
+    HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode,
+    header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE},
 };
 use http_body_util::{BodyExt, Full, Limited};
 use kube::client::Body as KubeBody;
@@ -38,8 +38,8 @@ const SUCCESSES: u32 = 2;
 struct Question {
     method: Method,
     target: String,
-    accept: Option<HeaderValue>,
-    content_type: Option<HeaderValue>,
+    /// What the answer may depend on: form, language, and as whom it is asked. In the order of their names.
+    headers: Vec<(HeaderName, HeaderValue)>,
     body: Bytes,
     probing: bool,
 }
@@ -118,7 +118,8 @@ impl Questions {
         flights.insert(question.clone(), flight.clone());
         let this = Arc::clone(self);
         self.ward.spawn(async move {
-            let outcome = this.put(question, until.unwrap_or(now + DEADLINE)).await;
+            let until = by_when(question.probing, until, now);
+            let outcome = this.put(question, until).await;
             done.send_replace(Some((Instant::now(), outcome)));
         });
         flight
@@ -165,6 +166,20 @@ impl Questions {
     }
 }
 
+/// One who joins may wait for longer than whoever asked first: each gives up by itself. Probes are alike, and their word
+/// counts when it is due.
+fn by_when(probing: bool, until: Option<Instant>, now: Instant) -> Instant {
+    let latest = now + DEADLINE;
+    match until {
+        Some(until) if probing => until,
+        until => until.unwrap_or(latest).max(latest),
+    }
+}
+
+fn matters(name: &HeaderName) -> bool {
+    [ACCEPT, CONTENT_TYPE, AUTHORIZATION].contains(name) || name.as_str().starts_with("impersonate-")
+}
+
 fn is_current(flight: &Flight, now: Instant) -> bool {
     match &*flight.borrow() {
         Some((over, _)) => now < *over + FRESH,
@@ -194,11 +209,15 @@ impl Question {
     async fn of(request: Request<KubeBody>) -> Result<Self, BoxError> {
         let probing = request.extensions().get::<Probing>().is_some();
         let (head, body) = request.into_parts();
+        let headers = head.headers.iter().filter(|(name, _)| matters(name));
+        let mut headers: Vec<_> = headers
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect();
+        headers.sort_by(|(one, _), (other, _)| one.as_str().cmp(other.as_str()));
         let target = head.uri.path_and_query().map_or("/", |target| target.as_str());
         Ok(Self {
             target: target.to_owned(),
-            accept: head.headers.get(ACCEPT).cloned(),
-            content_type: head.headers.get(CONTENT_TYPE).cloned(),
+            headers,
             method: head.method,
             body: body.collect().await?.to_bytes(),
             probing,
@@ -212,11 +231,8 @@ impl Question {
             .target
             .parse()
             .expect("it was the path and query of a request");
-        let headers = [(ACCEPT, &self.accept), (CONTENT_TYPE, &self.content_type)];
-        for (name, value) in headers {
-            if let Some(value) = value {
-                request.headers_mut().insert(name, value.clone());
-            }
+        for (name, value) in &self.headers {
+            request.headers_mut().append(name, value.clone());
         }
         request.extensions_mut().insert(Until(until));
         request.extensions_mut().insert(Housekeeping);
@@ -234,5 +250,67 @@ impl Reply {
         *answer.status_mut() = self.status;
         *answer.headers_mut() = self.headers;
         answer
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::connect::{Access, Life, SharedServer, TransportSettings};
+    use std::convert::Infallible;
+    use tower::service_fn;
+
+    #[test]
+    fn whoever_asks_first_sets_no_deadline_for_those_who_join() {
+        let now = Instant::now();
+        let (soon, late) = (now + Duration::from_secs(1), now + DEADLINE * 2);
+        assert_eq!(by_when(false, Some(soon), now), now + DEADLINE);
+        assert_eq!(by_when(false, Some(late), now), late);
+        assert_eq!(by_when(false, None, now), now + DEADLINE);
+        assert_eq!(
+            by_when(true, Some(soon), now),
+            soon,
+            "a probe is due when it is due"
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_asks_as_another_user_is_not_given_the_answer_of_the_first() {
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let seen = asked.clone();
+        let service = service_fn(move |request: Request<KubeBody>| {
+            let user = request.headers().get("impersonate-user");
+            let user = user
+                .and_then(|user| user.to_str().ok())
+                .unwrap_or("nobody")
+                .to_owned();
+            seen.lock().push(user.clone());
+            async move { Ok::<_, Infallible>(Response::new(Full::new(Bytes::from(user)))) }
+        });
+        let (life, settings) = (Life::new(), TransportSettings::default());
+        let server = SharedServer::namespaces(Access::service("one", service));
+        let member = |key: &str| server.member(key).connect(&settings, &life).unwrap().client();
+        let ask = async |client: kube::Client, user: Option<&'static str>| {
+            let mut request = Request::new(KubeBody::empty());
+            *request.uri_mut() = "/version".parse().unwrap();
+            if let Some(user) = user {
+                request
+                    .headers_mut()
+                    .insert("impersonate-user", HeaderValue::from_static(user));
+            }
+            let answer = client.send(request).await.unwrap();
+            answer.into_body().collect().await.unwrap().to_bytes()
+        };
+        let (a, b) = (member("a"), member("b"));
+        assert_eq!(ask(a.clone(), Some("ann")).await, "ann");
+        assert_eq!(ask(b.clone(), Some("bob")).await, "bob");
+        assert_eq!(ask(b, None).await, "nobody");
+        assert_eq!(ask(a, None).await, "nobody");
+        assert_eq!(
+            *asked.lock(),
+            ["ann", "bob", "nobody"],
+            "the last answer was there already"
+        );
+        life.end().await;
     }
 }

@@ -102,11 +102,13 @@ impl<K: Word> Watched<K> {
         }
     }
 
-    /// Names and values; nothing where the kind is not served; `None` while nothing is known, or nothing new.
+    /// Names and values; nothing where the kind is not served, or was never shown; `None` while nothing is known, or nothing new.
     fn words(&mut self) -> Option<Vec<(String, String)>> {
         match self.state() {
             WatchState::Synced => {}
             WatchState::Absent => return Some(Vec::new()),
+            // What it said before holds on; what it never said does not hold up what else is known of it.
+            WatchState::Forbidden if !self.cache.store().was_synced() => return Some(Vec::new()),
             _ => return None,
         }
         let objects = self.cache.store().list();

@@ -56,6 +56,7 @@ impl From<child::Failure> for Failure {
             child::Failure::Signal(signal) => Self::Signal(signal),
             child::Failure::TooMuch(_) => Self::TooMuch,
             child::Failure::Output(kind) => Self::Output(kind),
+            child::Failure::Unfinished => Self::NotACredential,
             child::Failure::Stopped => Self::Stopped,
         }
     }
