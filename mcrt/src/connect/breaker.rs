@@ -1,6 +1,11 @@
 //! The breaker before a cluster: while it is open, requests fail at once and probes alone go out.
-use super::{error::ConnectError, settings::BreakerSettings, transport::Tallied, validity::Validity};
-use futures::future::BoxFuture;
+use super::{
+    error::ConnectError,
+    settings::BreakerSettings,
+    transport::{Housekeeping, Tallied},
+    validity::Validity,
+};
+use futures::{TryFutureExt, future::BoxFuture};
 use http::{HeaderMap, Request, Response, StatusCode, header::CONTENT_TYPE};
 use kube::client::Body as KubeBody;
 use parking_lot::Mutex;
@@ -58,7 +63,7 @@ struct Inner {
     settings: BreakerSettings,
     circuit: watch::Sender<Circuit>,
     /// Past it nothing is sent at all.
-    validity: OnceLock<Validity>,
+    limit: OnceLock<(Validity, Limited)>,
     reasons: Mutex<Reasons>,
     failures: AtomicU32,
 }
@@ -76,20 +81,27 @@ impl Breaker {
         Self(Arc::new(Inner {
             settings,
             circuit: watch::Sender::new(Circuit::Closed),
-            validity: OnceLock::new(),
+            limit: OnceLock::new(),
             reasons: Mutex::default(),
             failures: AtomicU32::new(0),
         }))
     }
 
-    /// Has every request refused past an instant that others set, probes too. Once for each breaker.
-    pub(crate) fn limit(&self, validity: Validity) {
+    /// Has requests refused past an instant that others set. Once for each breaker.
+    pub(crate) fn limit(&self, validity: Validity, what: Limited) {
         // Said twice, the first word counts.
-        let _ = self.0.validity.set(validity);
+        let _ = self.0.limit.set((validity, what));
     }
 
-    fn is_past_its_time(&self) -> bool {
-        self.0.validity.get().is_some_and(Validity::has_passed)
+    /// What a request is limited by.
+    fn limit_of(&self, request: &Request<KubeBody>) -> Option<Validity> {
+        let (validity, what) = self.0.limit.get()?;
+        let is_of_runtime = request.extensions().get::<Housekeeping>().is_some();
+        let is_limited = match what {
+            Limited::All => true,
+            Limited::Writes => !request.method().is_safe() && !is_of_runtime,
+        };
+        is_limited.then(|| validity.clone())
     }
 
     /// Whether requests go out now.
@@ -183,6 +195,30 @@ impl fmt::Debug for Breaker {
     }
 }
 
+/// Which requests an instant limits.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Limited {
+    /// All of them, probes too.
+    All,
+    /// Those of controllers that may change something.
+    Writes,
+}
+
+/// Drives a request while it may still be sent: whoever sends is driven by it, so nothing is begun past the instant.
+async fn in_time<T>(
+    limit: Option<Validity>,
+    answer: impl Future<Output = Result<T, BoxError>>,
+) -> Result<T, BoxError> {
+    let mut answer = std::pin::pin!(answer);
+    std::future::poll_fn(|cx| {
+        if limit.as_ref().is_some_and(Validity::has_passed) {
+            return Poll::Ready(Err(ConnectError::NotOurs.into()));
+        }
+        answer.as_mut().poll(cx)
+    })
+    .await
+}
+
 /// Marks a request that passes an open breaker, in its extensions.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Probing;
@@ -253,7 +289,8 @@ where
     }
 
     fn call(&mut self, request: Request<KubeBody>) -> Self::Future {
-        if self.breaker.is_past_its_time() {
+        let limit = self.breaker.limit_of(&request);
+        if limit.as_ref().is_some_and(Validity::has_passed) {
             return Box::pin(std::future::ready(Err(ConnectError::NotOurs.into())));
         }
         if request.extensions().get::<Probing>().is_some() {
@@ -268,10 +305,10 @@ where
         Box::pin(async move {
             let answer = tokio::select! {
                 biased;
-                answer = answer => answer,
+                answer = in_time(limit, answer.map_err(Into::into)) => answer,
                 since = breaker.opened() => return Err(ConnectError::BreakerOpen { since }.into()),
             };
-            let (answer, shared) = match answer.map_err(|error| Tallied::apart(error.into())) {
+            let (answer, shared) = match answer.map_err(Tallied::apart) {
                 Ok(answer) => (Ok(answer), None),
                 Err((error, shared)) => (Err(error), shared),
             };

@@ -248,7 +248,6 @@ impl Connection {
         let mut hasher = DefaultHasher::new();
         self.place().hash(&mut hasher);
         self.namespace.hash(&mut hasher);
-        self.proxy.hash(&mut hasher);
         self.impersonate.hash(&mut hasher);
         self.identity.is_some().hash(&mut hasher);
         match &self.credentials {
@@ -261,11 +260,13 @@ impl Connection {
         hasher.finish()
     }
 
-    /// What tells one API server from another, whoever comes and however: its address and how it is known.
+    /// What tells one API server from another, whoever comes: its address, what leads there, and how it is known.
     pub(super) fn place(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         self.server.hash(&mut hasher);
         self.tls_server_name.hash(&mut hasher);
+        // One private address may be as many servers as there are proxies.
+        self.proxy.hash(&mut hasher);
         match &self.trust {
             Trust::System => 0u8.hash(&mut hasher),
             Trust::Authorities(authorities) => (1u8, authorities).hash(&mut hasher),

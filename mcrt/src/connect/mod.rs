@@ -31,6 +31,7 @@ mod validity;
 mod vetting;
 
 pub use access::{Access, Transport};
+pub(crate) use breaker::Limited;
 pub use breaker::{Breaker, Circuit};
 pub use connection::Connection;
 pub use credentials::Plugins;

@@ -31,7 +31,7 @@ pub(super) async fn keep_lane(
 async fn follow_health(shared: &Shared, engagement: &Engagement, enqueue_all: impl Fn(&Shared, &Engagement)) {
     let is_host = engagement.cluster.is_host();
     let duty = shared.fleet.host_duty();
-    let mut on_duty = duty.is_mine();
+    let mut turn = duty.turn();
     let mut health = engagement.cluster.health_changes();
     let mut circuit = engagement.cluster.transport().breaker().changes();
     loop {
@@ -40,9 +40,9 @@ async fn follow_health(shared: &Shared, engagement: &Engagement, enqueue_all: im
         tokio::select! {
             _ = health.changed() => {}
             _ = circuit.changed() => {}
-            () = duty.until(!on_duty), if is_host => {
-                on_duty = !on_duty;
-                if on_duty {
+            () = duty.changed_since(turn), if is_host => {
+                turn = duty.turn();
+                if turn.0 {
                     enqueue_all(shared, engagement);
                 }
             }

@@ -3,7 +3,7 @@ use super::{
     names,
     rendezvous::{self, Peer},
     seen::FenceLease,
-    watched::{Sessions, Standing},
+    watched::{Sessions, Silent, Standing},
 };
 use crate::cluster::ClusterName;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -34,6 +34,8 @@ pub(super) enum Step {
     GiveBack(ClusterName),
     /// The fence seems to be another's, in the version that was seen: ask.
     MakeSure(ClusterName, String),
+    /// A session has fallen silent, as it was seen: ask whether it has.
+    Ask(Silent),
 }
 
 /// How a fence is taken. Each is guarded by what was seen: if that has changed, nothing is taken.
@@ -41,15 +43,11 @@ pub(super) enum Step {
 pub(super) enum Claim {
     /// There is none.
     New,
-    /// It is free, or already this session's.
-    Free { version: String, transitions: i32 },
-    /// Its session has fallen silent; to be asked for once more.
-    Silent {
+    /// It is free in this version, or already this session's.
+    Free {
         version: String,
+        /// How often it will have changed hands.
         transitions: i32,
-        /// The Lease of that session, and how it was seen.
-        session: String,
-        session_version: Option<String>,
     },
 }
 
@@ -140,7 +138,7 @@ impl Situation<'_> {
 
     /// What is watched may be behind what this session wrote itself: it is asked once for each version seen.
     fn doubt(&self, name: &ClusterName, checked: Option<&str>) -> Option<Step> {
-        let fence = self.fences.get(name);
+        let fence = self.fences.get(name).filter(|fence| fence.vanished.is_none());
         if fence.and_then(|fence| fence.holder.as_deref()) == Some(&self.me.id) {
             return None;
         }
@@ -149,34 +147,34 @@ impl Situation<'_> {
     }
 
     fn take(&self, name: &ClusterName, is_described: bool, wanted: bool) -> Option<Step> {
+        let new = || (wanted && is_described).then(|| Step::Claim(name.clone(), Claim::New));
         let Some(fence) = self.fences.get(name) else {
-            return (wanted && is_described).then(|| Step::Claim(name.clone(), Claim::New));
+            return new();
         };
-        let (version, transitions) = (fence.version.clone(), fence.transitions);
-        let free = Claim::Free {
-            version: version.clone(),
-            transitions,
-        };
-        let claim = match &fence.holder {
-            None => free,
-            // Of a request whose answer did not come.
-            Some(holder) if *holder == self.me.id && !wanted => return Some(Step::GiveBack(name.clone())),
-            Some(holder) if *holder == self.me.id => free,
-            Some(holder) => {
-                let session = names::session(self.group, holder);
-                match self.sessions.standing(&session, self.now) {
-                    Standing::Alive => return None,
-                    Standing::Ended => free,
-                    Standing::Silent {
-                        version: session_version,
-                    } => Claim::Silent {
-                        version,
-                        transitions,
-                        session,
-                        session_version,
-                    },
-                }
+        let is_mine = fence.holder.as_deref() == Some(&self.me.id);
+        if fence.is_gone(self.now) {
+            return new();
+        }
+        // Of a request whose answer did not come.
+        if is_mine && !wanted {
+            return Some(Step::GiveBack(name.clone()));
+        }
+        if let Some(holder) = fence.holder.as_deref().filter(|_| !is_mine) {
+            match self
+                .sessions
+                .standing(&names::session(self.group, holder), self.now)
+            {
+                Standing::Alive => return None,
+                Standing::Silent(silent) => return wanted.then_some(Step::Ask(silent)),
+                Standing::Ended => {}
             }
+        }
+        if fence.vanished.is_some() {
+            return new();
+        }
+        let claim = Claim::Free {
+            version: fence.version.clone(),
+            transitions: fence.transitions.saturating_add(i32::from(!is_mine)),
         };
         wanted.then(|| Step::Claim(name.clone(), claim))
     }

@@ -91,20 +91,6 @@ impl Leases {
         let (version, transitions) = match claim {
             Claim::New => return self.claim_new(&name, me, cluster).await,
             Claim::Free { version, transitions } => (version, transitions),
-            Claim::Silent {
-                version,
-                transitions,
-                session,
-                session_version,
-            } => {
-                // What was watched may have been behind. The order matters: the session was silent for as long as it
-                // promised when this is asked, so what it once had has run out by its own clock, and it stops for good
-                // before it could say anything later.
-                if self.version(session).await? != *session_version {
-                    return Ok(false);
-                }
-                (version, transitions)
-            }
         };
         let time = now();
         let claimed = json!({
@@ -112,7 +98,7 @@ impl Leases {
             "metadata": {"resourceVersion": version},
             "spec": {
                 "holderIdentity": me.id, "acquireTime": time, "renewTime": time,
-                "leaseTransitions": transitions.saturating_add(1), "leaseDurationSeconds": self.duration.as_secs(),
+                "leaseTransitions": transitions, "leaseDurationSeconds": self.duration.as_secs(),
             },
         });
         unless(self.patch(&name, claimed).await, &[404, 409])
@@ -189,7 +175,8 @@ impl Leases {
         Ok(mine.and_then(|lease| lease.metadata.resource_version))
     }
 
-    async fn version(&self, name: &str) -> Result<Option<String>, Failure> {
+    /// The version of a Lease as the server has it now; none if there is no such Lease.
+    pub(super) async fn version(&self, name: &str) -> Result<Option<String>, Failure> {
         let lease = self.within(self.api.get_opt(name)).await?;
         Ok(lease.and_then(|lease| lease.metadata.resource_version))
     }

@@ -25,10 +25,10 @@ pub(super) fn key(cluster: &ClusterName) -> &str {
 }
 
 fn lot(key: &str, peer: &Peer) -> f64 {
-    // 53 bits, all that a float has, and never 0 or 1.
-    let bits = hash(&["lot", key, &peer.id]) >> 11;
+    // With the half that keeps it from 0 and from 1 these are the 53 bits that a float has.
+    let bits = hash(&["lot", key, &peer.id]) >> 12;
     #[expect(clippy::cast_precision_loss, reason = "53 bits fit")]
-    let u = (bits as f64 + 0.5) / (1u64 << 53) as f64;
+    let u = (bits as f64 + 0.5) / (1u64 << 52) as f64;
     f64::from(peer.weight) / -u.ln()
 }
 

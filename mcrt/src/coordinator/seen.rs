@@ -3,6 +3,7 @@ use super::names;
 use crate::cluster::ClusterName;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use std::time::Duration;
+use tokio::time::Instant;
 
 /// The Lease of a replica.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,6 +27,19 @@ pub(super) struct FenceLease {
     pub(super) transitions: i32,
     pub(super) duration: Duration,
     pub(super) version: String,
+    /// When it was seen to be gone, although it named a session: that one may be at work, and write it again.
+    pub(super) vanished: Option<Instant>,
+}
+
+impl FenceLease {
+    /// When whoever held it has had the time to find out that it is gone.
+    pub(super) fn gone_at(&self) -> Option<Instant> {
+        self.vanished.map(|at| at + self.duration)
+    }
+
+    pub(super) fn is_gone(&self, now: Instant) -> bool {
+        self.gone_at().is_some_and(|at| now >= at)
+    }
 }
 
 /// One of either kind; none if it is neither, whatever its labels promise.
@@ -71,6 +85,7 @@ pub(super) fn read(lease: &Lease) -> Option<Seen> {
                 transitions: spec.lease_transitions.unwrap_or_default(),
                 duration: duration(&spec),
                 version,
+                vanished: None,
             }))
         }
         _ => None,

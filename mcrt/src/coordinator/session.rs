@@ -70,14 +70,19 @@ impl Session {
         loop {
             fleet.valid_until(self.works_until());
             let renewing = renewed(&self.leases, &self.me, self.sent, self.lease);
-            let sent = match self.gives_up_at() {
+            let given_up = self.gives_up_at();
+            let sent = match given_up {
                 None => renewing.await,
                 Some(at) => tokio::select! {
                     biased;
-                    sent = renewing => sent,
                     () = sleep_until(at) => return,
+                    sent = renewing => sent,
                 },
             };
+            // A process that stood still finds everything due at once. What it sends then is too late, whoever answers.
+            if given_up.is_some_and(|at| sent >= at) {
+                return;
+            }
             self.sent = sent;
         }
     }

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     cache::WatchScope,
-    cluster::ObjectKey,
+    cluster::{ClusterName, ObjectKey},
     fleet::Fleet,
     provider::{ProviderContext, host::HostReader},
 };
@@ -85,8 +85,11 @@ async fn share(
         tokio::select! {
             biased;
             () = &mut closing => {}
-            // Nothing is sent any more; what still runs comes to its end.
-            () = session.keep(fleet) => closing.await,
+            // Nothing more is sent; what still runs comes to its end.
+            () = session.keep(fleet) => {
+                fleet.withdraw(&ClusterName::host()).cut();
+                closing.await;
+            }
         }
     } else {
         tracing::error!(

@@ -2,7 +2,7 @@
 use std::time::Duration;
 
 /// The shortest time for which a session is valid: what is derived from it would be too short for a request.
-const SHORTEST: Duration = Duration::from_secs(3);
+const SHORTEST: Duration = Duration::from_secs(5);
 
 /// How a replica shares the clusters with others of its group: each cluster is worked on by one of them.
 ///
@@ -72,8 +72,8 @@ impl Sharding {
         self
     }
 
-    /// How long the clusters of a replica that vanished stay without one (30 s); whole seconds, 3 at least. The
-    /// session is renewed three times as often.
+    /// How long the clusters of a replica that vanished stay without one (30 s); whole seconds, 5 at least.
+    /// The session is renewed four times in that time.
     #[must_use]
     pub fn lease(mut self, lease: Duration) -> Self {
         self.lease = lease;
@@ -151,7 +151,7 @@ mod tests {
     fn what_cannot_be_shared_by_is_refused_with_what_to_write() {
         let good = Sharding::new("team-tokens")
             .namespace("ops")
-            .lease(Duration::from_secs(3));
+            .lease(Duration::from_secs(5));
         assert_eq!(good.fault(), None);
         let seconds = Duration::from_secs;
         for (bad, says) in [
@@ -160,8 +160,8 @@ mod tests {
             (Sharding::new("x".repeat(64)), "1 to 63 letters"),
             (good.clone().namespace("Ops"), "lower-case"),
             (good.clone().weight(0), "write 1 or more"),
-            (good.clone().lease(seconds(2)), "3 at least"),
-            (good.clone().lease(Duration::from_millis(3500)), "whole seconds"),
+            (good.clone().lease(seconds(4)), "5 at least"),
+            (good.clone().lease(Duration::from_millis(5500)), "whole seconds"),
             (good.clone().lease(seconds(1 << 40)), "too long"),
         ] {
             let fault = bad.fault().unwrap();

@@ -18,6 +18,9 @@ struct Watched {
     since: Instant,
     /// How long it may stay like this before it counts as silent.
     duration: Duration,
+    /// Whether it was asked for when it had been silent, and was as it had been seen. Then it is over for good: it stops
+    /// by its own clock before that time, and does not come back as what it was.
+    is_over: bool,
 }
 
 /// How a session fares.
@@ -29,10 +32,16 @@ pub(super) enum Standing {
     Ended,
     /// It has not been seen to change for as long as it promised. Whoever acts on that makes sure by asking: what is
     /// watched may be behind.
-    Silent {
-        /// As it was seen last; none if there is no such Lease.
-        version: Option<String>,
-    },
+    Silent(Silent),
+}
+
+/// A session that has not been seen to change.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Silent {
+    /// The name of its Lease.
+    pub(super) lease: String,
+    /// As it was seen last; none if there is no such Lease.
+    pub(super) version: Option<String>,
 }
 
 impl Sessions {
@@ -70,6 +79,7 @@ impl Sessions {
                         lease: None,
                         since: now,
                         duration,
+                        is_over: false,
                     },
                 );
             }
@@ -89,6 +99,7 @@ impl Sessions {
                         lease: Some(session),
                         since: now,
                         duration,
+                        is_over: false,
                     },
                 );
             }
@@ -99,7 +110,24 @@ impl Sessions {
     pub(super) fn standing(&self, lease: &str, now: Instant) -> Standing {
         match self.0.get(lease) {
             None => Standing::Alive,
-            Some(watched) => watched.standing(now),
+            Some(watched) => watched.standing(lease, now),
+        }
+    }
+
+    /// A session that was silent has been asked for: it is over, or what was seen of it was behind.
+    pub(super) fn answered(&mut self, silent: &Silent, version: Option<&str>, now: Instant) {
+        let Some(watched) = self.0.get_mut(&silent.lease) else {
+            return;
+        };
+        if watched.version() != silent.version.as_deref() {
+            // Something else was seen meanwhile.
+            return;
+        }
+        if silent.version.as_deref() == version {
+            watched.is_over = true;
+        } else {
+            // It has spoken, just now for all that is known.
+            watched.since = now;
         }
     }
 
@@ -109,7 +137,7 @@ impl Sessions {
         for watched in self.0.values() {
             if let Some(session) = &watched.lease
                 && session.id != me.id
-                && watched.standing(now) == Standing::Alive
+                && watched.is_alive(now)
             {
                 peers.push(Peer {
                     id: session.id.clone(),
@@ -122,18 +150,14 @@ impl Sessions {
 
     /// When the next of them falls silent, if nothing is seen until then.
     pub(super) fn next_silence(&self, now: Instant) -> Option<Instant> {
-        let due = self
-            .0
-            .values()
-            .filter(|watched| watched.standing(now) == Standing::Alive);
+        let due = self.0.values().filter(|watched| watched.is_alive(now));
         due.map(Watched::silent_at).min()
     }
 
     /// Leases of sessions that have ended, or been silent, for much longer than anybody waits.
     pub(super) fn leftovers(&self, now: Instant) -> impl Iterator<Item = &SessionLease> {
         self.0.values().filter_map(move |watched| {
-            let over = watched.standing(now) != Standing::Alive
-                && now >= watched.since + LEFTOVER * watched.duration;
+            let over = !watched.is_alive(now) && now >= watched.since + LEFTOVER * watched.duration;
             watched.lease.as_ref().filter(|_| over)
         })
     }
@@ -147,15 +171,28 @@ impl Watched {
         self.since + self.duration
     }
 
-    fn standing(&self, now: Instant) -> Standing {
-        if self.lease.as_ref().is_some_and(|session| session.ended) {
+    fn is_alive(&self, now: Instant) -> bool {
+        !self.has_ended() && now < self.silent_at()
+    }
+
+    fn has_ended(&self) -> bool {
+        self.is_over || self.lease.as_ref().is_some_and(|session| session.ended)
+    }
+
+    fn version(&self) -> Option<&str> {
+        self.lease.as_ref().map(|session| session.version.as_str())
+    }
+
+    fn standing(&self, lease: &str, now: Instant) -> Standing {
+        if self.has_ended() {
             return Standing::Ended;
         }
         if now < self.silent_at() {
             return Standing::Alive;
         }
-        Standing::Silent {
-            version: self.lease.as_ref().map(|session| session.version.clone()),
-        }
+        Standing::Silent(Silent {
+            lease: lease.to_owned(),
+            version: self.version().map(str::to_owned),
+        })
     }
 }

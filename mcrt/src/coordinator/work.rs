@@ -5,7 +5,7 @@ use super::{
     names,
     rendezvous::Peer,
     seen::{self, FenceLease, Seen, SessionLease},
-    watched::Sessions,
+    watched::{Sessions, Silent},
 };
 use crate::{
     cache::Store,
@@ -68,9 +68,8 @@ impl View {
         }
         for key in self.reader.take().changed {
             self.sessions.remove(&key);
-            if let Some(cluster) = self.fence_keys.remove(&key) {
-                self.fences.remove(&cluster);
-            }
+            let before = self.fence_keys.remove(&key);
+            let before = before.and_then(|cluster| self.fences.remove(&cluster));
             let lease = self.store.get(&key);
             match lease.as_deref().and_then(seen::read) {
                 Some(Seen::Session(session)) if *key.name == *names::session(&self.group, &session.id) => {
@@ -81,9 +80,12 @@ impl View {
                     self.fences.insert(fence.cluster.clone(), fence);
                 }
                 // Gone, or of somebody who only uses the label.
-                _ => {}
+                _ => self.keep_vanished(key, before, now),
             }
         }
+        self.fences.retain(|_, fence| !fence.is_gone(now));
+        self.fence_keys
+            .retain(|_, cluster| self.fences.contains_key(cluster));
         let sessions = self.sessions.values().cloned();
         self.watched
             .look(&self.group, sessions, self.fences.values(), now);
@@ -91,7 +93,25 @@ impl View {
     }
 }
 
+impl View {
+    /// A fence that named a session when it was last seen may have been deleted by hand, and its holder be at work.
+    fn keep_vanished(&mut self, key: ObjectKey, before: Option<FenceLease>, now: Instant) {
+        if let Some(mut fence) = before.filter(|fence| fence.holder.is_some()) {
+            fence.vanished.get_or_insert(now);
+            self.fence_keys.insert(key, fence.cluster.clone());
+            self.fences.insert(fence.cluster.clone(), fence);
+        }
+    }
+}
+
 /// What came of something that was under way.
+enum Over {
+    Cluster(ClusterName, Done),
+    /// The version of a silent session now.
+    Session(Silent, Result<Option<String>, Failure>),
+}
+
+/// What came of something that was under way for a cluster.
 enum Done {
     Claimed(Result<bool, Failure>),
     Left,
@@ -111,9 +131,12 @@ pub(super) struct Work<'a> {
     /// Claims that wait for their turn.
     claims: VecDeque<(ClusterName, Claim)>,
     claiming: usize,
-    under_way: FuturesUnordered<BoxFuture<'static, (ClusterName, Done)>>,
+    under_way: FuturesUnordered<BoxFuture<'static, Over>>,
+    /// Sessions that are being asked for.
+    asked: BTreeSet<Silent>,
     clearing: Option<BoxFuture<'static, ()>>,
-    look_at: Instant,
+    /// When to look whatever is heard; none if nothing is to be tried again.
+    look_at: Option<Instant>,
     clear_at: Instant,
     clear_every: Duration,
 }
@@ -131,8 +154,9 @@ impl<'a> Work<'a> {
             claims: VecDeque::new(),
             claiming: 0,
             under_way: FuturesUnordered::new(),
+            asked: BTreeSet::new(),
             clearing: None,
-            look_at: now,
+            look_at: None,
             clear_at: now + around(lease),
             clear_every: lease,
         }
@@ -157,10 +181,7 @@ impl<'a> Work<'a> {
                 () = self.fleet.described_changed() => return,
                 () = sleep_until(next) => return,
                 () = finished(&mut self.clearing) => {}
-                Some((name, done)) = self.under_way.next() => {
-                    self.take(name, done);
-                    self.begin_claims();
-                }
+                Some(over) = self.under_way.next() => self.take(over),
             }
         }
     }
@@ -170,29 +191,30 @@ impl<'a> Work<'a> {
         loop {
             tokio::select! {
                 () = sleep_until(until) => return,
-                Some((name, done)) = self.under_way.next() => {
-                    self.take(name, done);
-                    self.begin_claims();
-                }
+                Some(over) = self.under_way.next() => self.take(over),
             }
         }
     }
 
     fn next_look(&self) -> Instant {
-        let silence = self.view.watched.next_silence(Instant::now());
-        [silence, Some(self.clear_at), Some(self.look_at)]
+        let now = Instant::now();
+        let silence = self.view.watched.next_silence(now);
+        let clearing = self.clearing.is_none().then_some(self.clear_at);
+        let vanished = self.view.fences.values().filter_map(FenceLease::gone_at).min();
+        let next = [silence, clearing, vanished, self.look_at]
             .into_iter()
             .flatten()
-            .filter(|at| *at > Instant::now())
-            .min()
-            .unwrap_or_else(|| Instant::now() + AGAIN)
+            .min();
+        next.map_or(now + AGAIN, |next| next.max(now))
     }
 
     fn look(&mut self) {
         let now = Instant::now();
         if !self.view.take(now) {
+            self.look_at = Some(now + AGAIN);
             return;
         }
+        self.look_at = None;
         let described = self.fleet.described();
         let peers = self.view.watched.alive(&self.me, now);
         if self.shares.among(peers) {
@@ -230,7 +252,11 @@ impl<'a> Work<'a> {
     /// What is seen to be this session's has caught up: if it looks otherwise again, that is news.
     fn note_confirmed(&mut self) {
         for (name, duty) in &mut self.duties {
-            let fence = self.view.fences.get(name);
+            let fence = self
+                .view
+                .fences
+                .get(name)
+                .filter(|fence| fence.vanished.is_none());
             if let Duty::Held { checked } = duty
                 && fence.and_then(|fence| fence.holder.as_deref()) == Some(&self.me.id)
             {
@@ -256,6 +282,18 @@ impl<'a> Work<'a> {
                     Done::MadeSure(leases.make_sure(&me, &cluster).await, version)
                 });
             }
+            Step::Ask(silent) => self.ask(silent),
+        }
+    }
+
+    fn ask(&mut self, silent: Silent) {
+        if self.asked.insert(silent.clone()) {
+            let leases = self.leases.clone();
+            let asking = async move {
+                let version = leases.version(&silent.lease).await;
+                Over::Session(silent, version)
+            };
+            self.under_way.push(asking.boxed());
         }
     }
 
@@ -286,10 +324,36 @@ impl<'a> Work<'a> {
 
     fn busy(&mut self, name: ClusterName, work: impl Future<Output = Done> + Send + 'static) {
         self.duties.insert(name.clone(), Duty::Busy);
-        self.under_way.push(work.map(|done| (name, done)).boxed());
+        self.under_way
+            .push(work.map(|done| Over::Cluster(name, done)).boxed());
     }
 
-    fn take(&mut self, name: ClusterName, done: Done) {
+    fn take(&mut self, over: Over) {
+        match over {
+            Over::Cluster(name, done) => self.take_done(name, done),
+            Over::Session(silent, version) => {
+                self.asked.remove(&silent);
+                match version {
+                    Ok(version) => self
+                        .view
+                        .watched
+                        .answered(&silent, version.as_deref(), Instant::now()),
+                    Err(failure) => {
+                        tracing::debug!(lease = silent.lease, error = %failure, "a silent session could not be asked for; it is tried again");
+                    }
+                }
+                self.look_again(PAUSE);
+            }
+        }
+        self.begin_claims();
+    }
+
+    fn look_again(&mut self, after: Duration) {
+        let at = Instant::now() + around(after);
+        self.look_at = Some(self.look_at.map_or(at, |sooner| sooner.min(at)));
+    }
+
+    fn take_done(&mut self, name: ClusterName, done: Done) {
         let failed = |failure: &Failure, what: &str| {
             tracing::debug!(cluster = %name, error = %failure, "{what}; it is tried again");
         };
@@ -317,13 +381,18 @@ impl<'a> Work<'a> {
                 self.duties.insert(name, Duty::Held { checked: None });
             }
         }
-        self.look_at = Instant::now() + around(AGAIN);
+        self.look_again(AGAIN);
     }
 
     fn hold(&mut self, name: ClusterName) {
         self.fleet.assign(&name);
         // What is watched tells of it later.
-        let seen = self.view.fences.get(&name).map(|fence| fence.version.clone());
+        let seen = self
+            .view
+            .fences
+            .get(&name)
+            .filter(|fence| fence.vanished.is_none());
+        let seen = seen.map(|fence| fence.version.clone());
         let checked = Some(seen.unwrap_or_default());
         self.duties.insert(name, Duty::Held { checked });
     }

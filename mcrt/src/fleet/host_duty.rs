@@ -13,6 +13,8 @@ pub(crate) struct HostDuty(Arc<watch::Sender<State>>);
 #[derive(Debug)]
 struct State {
     mine: bool,
+    /// Counts the times that it came to be this replica's.
+    turns: u64,
     holders: usize,
     /// Cancelled when those who still hold it may not send anything more.
     cut: CancellationToken,
@@ -30,6 +32,7 @@ impl HostDuty {
     pub(super) fn new() -> Self {
         let state = State {
             mine: true,
+            turns: 0,
             holders: 0,
             cut: CancellationToken::new(),
         };
@@ -41,10 +44,20 @@ impl HostDuty {
         self.0.borrow().mine
     }
 
-    /// Resolves once that is so, or no longer is.
-    pub(crate) async fn until(&self, mine: bool) {
+    /// Whether it is this replica's now, and for the how manieth time: what went and came back is not what it was.
+    pub(crate) fn turn(&self) -> (bool, u64) {
+        let state = self.0.borrow();
+        (state.mine, state.turns)
+    }
+
+    /// Resolves once that is another.
+    pub(crate) async fn changed_since(&self, turn: (bool, u64)) {
         // The sender is in `self`.
-        let _ = self.0.subscribe().wait_for(|state| state.mine == mine).await;
+        let _ = self
+            .0
+            .subscribe()
+            .wait_for(|state| (state.mine, state.turns) != turn)
+            .await;
     }
 
     /// To be held for as long as work goes on; none if the duty is another's.
@@ -62,7 +75,9 @@ impl HostDuty {
 
     pub(super) fn take_on(&self) {
         self.0.send_modify(|state| {
-            state.mine = true;
+            if !std::mem::replace(&mut state.mine, true) {
+                state.turns += 1;
+            }
             if state.cut.is_cancelled() {
                 state.cut = CancellationToken::new();
             }
@@ -117,5 +132,9 @@ mod tests {
         duty.over().await;
         duty.take_on();
         assert!(!duty.hold().unwrap().cut().is_cancelled());
+        let turn = duty.turn();
+        duty.leave_to_others();
+        duty.take_on();
+        duty.changed_since(turn).await;
     }
 }

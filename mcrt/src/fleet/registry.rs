@@ -11,7 +11,7 @@ use super::{
 use crate::{
     cache::{Caches, ListLimits},
     cluster::ClusterName,
-    connect::{Access, ConnectError, Life, Validity},
+    connect::{Access, ConnectError, Life, Limited, Validity},
     provider::ClusterSpec,
 };
 use futures::Stream;
@@ -35,7 +35,7 @@ pub(super) struct Inner {
     lists: Arc<ListLimits>,
     selection: Selection,
     host_duty: HostDuty,
-    /// Until when anything may be sent to the members.
+    /// Until when anything may be sent to the members, and written to the host.
     validity: Validity,
     /// Held for map changes and sends that never wait; no await, no user code.
     pub(super) state: Mutex<State>,
@@ -145,7 +145,8 @@ impl Fleet {
         &self.0.host_duty
     }
 
-    /// Nothing is sent to the members from then on; without an instant there is no such end.
+    /// Nothing is sent to the members from then on, and nothing is written to the host; without an instant there is no
+    /// such end.
     pub(crate) fn valid_until(&self, until: Option<Instant>) {
         self.0.validity.set(until);
     }
@@ -209,9 +210,13 @@ impl Fleet {
         }
         let life = Life::new();
         let transport = spec.access.connect(&self.0.settings.transport, &life)?;
-        if !spec.name.is_host() {
-            transport.breaker().limit(self.0.validity.clone());
-        }
+        // Every replica reads the host, whether or not it may work now.
+        let limited = if spec.name.is_host() {
+            Limited::Writes
+        } else {
+            Limited::All
+        };
+        transport.breaker().limit(self.0.validity.clone(), limited);
         let caches = Caches::of(
             spec.name.clone(),
             &transport,

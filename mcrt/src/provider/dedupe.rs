@@ -11,8 +11,8 @@ use std::{
 /// Each cluster of a provider once, under the first of its names; see
 /// [`ProviderExt::dedupe`](super::ProviderExt::dedupe).
 ///
-/// Two descriptions are of one cluster if they lead to one server: the same address, name and CA, whoever comes and in
-/// whatever namespace. The second name is told of in a [rejection](Change::Rejected), and the cluster goes on under it,
+/// Two descriptions are of one cluster if they lead to one server: the same address, proxy, name and CA, whoever comes and
+/// in whatever namespace. The second name is told of in a [rejection](Change::Rejected), and the cluster goes on under it,
 /// with a life of its own, when the first is gone.
 ///
 /// A cluster keeps its name when the stream of the provider begins anew, in whatever order that names its clusters then.

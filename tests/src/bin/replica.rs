@@ -92,7 +92,7 @@ impl Reconciler for Worker {
         let at = UNIX_EPOCH.elapsed().map(|since| since.as_millis().to_string())?;
         done.data.get_or_insert_default().insert("at".to_owned(), at);
         cx.apply(&done).await?;
-        Ok(Action::requeue(Duration::from_millis(300)))
+        Ok(Action::requeue(Duration::from_millis(800)))
     }
 }
 

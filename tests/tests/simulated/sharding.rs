@@ -24,6 +24,10 @@ use tokio_util::sync::CancellationToken;
 
 type Mourner = Recorder<ConfigMap, true>;
 
+/// So many that by chance none of two replicas is left without.
+const MEMBERS: [&str; 18] = [
+    "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p", "q", "r",
+];
 const LEASE: Duration = Duration::from_secs(30);
 const SECOND: Duration = Duration::from_secs(1);
 /// Longer than anything takes that happens at all.
@@ -131,7 +135,7 @@ fn slow() -> Mourner {
 #[tokio::test(start_paused = true)]
 async fn replicas_share_hand_over_in_order_and_reconcile_nothing_twice_at_once() {
     let tasks = alive_tasks();
-    let sims = Sims::of(["a", "b", "c", "d", "e", "f"]);
+    let sims = Sims::of(MEMBERS);
     for server in sims.servers() {
         for number in 0..5 {
             server.create(config(&format!("object-{number}"))).unwrap();
@@ -201,7 +205,7 @@ fn last_of(writes: &Writes, user: &str) -> Instant {
 
 #[tokio::test(start_paused = true)]
 async fn without_the_host_all_writes_end_before_another_replica_can_begin() {
-    let sims = Sims::of(["a", "b", "c", "d"]);
+    let sims = Sims::of(MEMBERS);
     for server in sims.servers() {
         server.create(config("object")).unwrap();
     }
@@ -213,13 +217,13 @@ async fn without_the_host_all_writes_end_before_another_replica_can_begin() {
     sleep(LEASE).await;
     shared(&sims, &[&one, &two]).await;
     let held = one.engaged();
-    assert!(!held.is_empty() && held.len() < 4, "{held:?}");
+    assert!(!held.is_empty() && held.len() < MEMBERS.len(), "{held:?}");
     // The members answer as before.
     sims.host()
         .faults(Faults::none().on(Requests::any().by("one"), Fault::hang()));
     let cut_off = Instant::now();
     eventually(LIMIT, "the other has taken over", async || {
-        (two.engaged().len() == 4)
+        (two.engaged().len() == MEMBERS.len())
             .then_some(())
             .ok_or_else(|| format!("{:?}", two.engaged()))
     })
@@ -392,7 +396,7 @@ async fn a_reconcile_on_the_host_that_outlasts_its_grace_is_broken_off_before_th
 
 #[tokio::test(start_paused = true)]
 async fn who_does_not_work_on_the_host_reads_it_all_the_same() {
-    let sims = Sims::of(["a", "b", "c", "d"]);
+    let sims = Sims::of(MEMBERS);
     for server in sims.servers() {
         server.create(config("object")).unwrap();
     }
@@ -426,7 +430,7 @@ async fn who_does_not_work_on_the_host_reads_it_all_the_same() {
     // Each replica hears of it, and works on its own clusters for it.
     sims.host().create(secret("news")).unwrap();
     eventually(LIMIT, "every cluster has heard", async || {
-        ["a", "b", "c", "d"]
+        MEMBERS
             .iter()
             .try_for_each(|cluster| seen.expect(cluster, "object", 1))
     })

@@ -1,5 +1,7 @@
 //! When a breaker opens, and what it does to requests.
-use super::super::{Access, Breaker, Circuit, ConnectError, Life, Transport, TransportSettings, probe};
+use super::super::{
+    Access, Breaker, Circuit, ConnectError, Life, Limited, Transport, TransportSettings, Validity, probe,
+};
 use http::{Method, Request, Response};
 use http_body_util::Empty;
 use kube::client::Body;
@@ -99,7 +101,11 @@ impl Bed {
     }
 
     async fn ask(&self) -> Result<(), kube::Error> {
-        let request = Request::builder().method(Method::GET).uri("/api");
+        self.ask_by(Method::GET).await
+    }
+
+    async fn ask_by(&self, method: Method) -> Result<(), kube::Error> {
+        let request = Request::builder().method(method).uri("/api");
         let request = request.body(Body::empty()).unwrap();
         self.transport.client().send(request).await.map(drop)
     }
@@ -202,4 +208,44 @@ async fn it_stays_open_while_either_reason_holds() {
     assert!(!changes.has_changed().unwrap(), "it was open all along");
     bed.breaker().close();
     assert!(bed.breaker().circuit().is_closed());
+}
+
+fn is_not_ours(asked: &Result<(), kube::Error>) -> bool {
+    let error = asked.as_ref().err().and_then(|error| ConnectError::within(error));
+    matches!(error, Some(ConnectError::NotOurs))
+}
+
+#[tokio::test(start_paused = true)]
+async fn past_the_time_of_a_replica_nothing_is_sent_or_nothing_written() {
+    for (what, reads) in [(Limited::All, false), (Limited::Writes, true)] {
+        let bed = Bed::new();
+        let validity = Validity::default();
+        bed.transport.breaker().limit(validity.clone(), what);
+        validity.set(Some(Instant::now() + Duration::from_secs(9)));
+        assert!(bed.ask_by(Method::PATCH).await.is_ok(), "{what:?}");
+        tokio::time::sleep(Duration::from_secs(9)).await;
+        assert!(is_not_ours(&bed.ask_by(Method::PATCH).await), "{what:?}");
+        assert_eq!(bed.ask().await.is_ok(), reads, "{what:?}");
+        assert!(
+            bed.transport.breaker().circuit().is_closed(),
+            "it says nothing of the cluster"
+        );
+        validity.set(None);
+        assert!(bed.ask_by(Method::PATCH).await.is_ok(), "{what:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_waits_to_be_sent_is_given_up_when_the_time_is_over() {
+    let bed = Bed::new();
+    bed.does(Does::Hang);
+    let validity = Validity::default();
+    bed.transport.breaker().limit(validity.clone(), Limited::All);
+    let mut asking = std::pin::pin!(bed.ask());
+    assert!(timeout(Duration::from_secs(1), &mut asking).await.is_err());
+    validity.set(Some(Instant::now()));
+    // Whatever wakes it: it is not driven any more.
+    assert!(is_not_ours(
+        &timeout(Duration::from_mins(5), asking).await.unwrap()
+    ));
 }

