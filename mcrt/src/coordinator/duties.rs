@@ -152,7 +152,8 @@ impl Situation<'_> {
             return new();
         };
         let is_mine = fence.holder.as_deref() == Some(&self.me.id);
-        if fence.is_gone(self.now) {
+        // Deleted by this session, or by hand before it was left here.
+        if fence.is_gone(self.now) || (is_mine && fence.vanished.is_some()) {
             return new();
         }
         // Of a request whose answer did not come.

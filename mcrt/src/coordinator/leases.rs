@@ -118,28 +118,31 @@ impl Leases {
 
     /// Releases a fence, if it still names the session.
     pub(super) async fn give_back(&self, me: &Peer, cluster: &ClusterName) -> Result<(), Failure> {
-        let name = names::fence(&self.group, cluster);
-        for _ in 0..TRIES {
-            let Some(version) = self.mine(me, &name).await? else {
-                return Ok(());
-            };
-            let released = json!({"metadata": {"resourceVersion": version}, "spec": {"holderIdentity": ""}});
-            if unless(self.patch(&name, released).await, &[404, 409])? {
-                return Ok(());
-            }
-        }
-        Err(Failure::Overdue(self.deadline))
+        self.release(me, cluster).await.map(drop)
     }
 
-    /// Deletes a fence, if it still names the session.
+    /// Deletes a fence, if it still names the session. It is released first: who sees it vanish while it names a session
+    /// that lives has to take it for held.
     pub(super) async fn delete(&self, me: &Peer, cluster: &ClusterName) -> Result<(), Failure> {
+        if let Some(version) = self.release(me, cluster).await? {
+            // Or somebody has taken it since.
+            self.clear(&names::fence(&self.group, cluster), &version).await?;
+        }
+        Ok(())
+    }
+
+    /// Gives the version in which the fence is free; none if it was not this session's.
+    async fn release(&self, me: &Peer, cluster: &ClusterName) -> Result<Option<String>, Failure> {
         let name = names::fence(&self.group, cluster);
         for _ in 0..TRIES {
             let Some(version) = self.mine(me, &name).await? else {
-                return Ok(());
+                return Ok(None);
             };
-            if self.clear(&name, &version).await? {
-                return Ok(());
+            let released = json!({"metadata": {"resourceVersion": version}, "spec": {"holderIdentity": ""}});
+            match self.patch(&name, released).await {
+                Ok(lease) => return Ok(lease.metadata.resource_version),
+                Err(failure) if failure.is(404) || failure.is(409) => {}
+                Err(failure) => return Err(failure),
             }
         }
         Err(Failure::Overdue(self.deadline))

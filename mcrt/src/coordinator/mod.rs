@@ -27,6 +27,7 @@ mod sharded;
 mod sharding;
 #[cfg(test)]
 mod tests;
+mod view;
 mod watched;
 mod work;
 

@@ -1,11 +1,5 @@
 //! Shares the clusters with other replicas for as long as the manager runs.
-use super::{
-    leases::Leases,
-    names,
-    session::Session,
-    sharding::Sharding,
-    work::{View, Work},
-};
+use super::{leases::Leases, names, session::Session, sharding::Sharding, view::View, work::Work};
 use crate::{
     cache::WatchScope,
     cluster::{ClusterName, ObjectKey},

@@ -1,25 +1,22 @@
-//! The work of one session: what is seen, what is decided, what is under way.
+//! The work of one session: what is decided, what is under way, what came of it.
 use super::{
     duties::{Claim, Duty, Shares, Situation, Step},
     leases::{Failure, Leases},
-    names,
     rendezvous::Peer,
-    seen::{self, FenceLease, Seen, SessionLease},
-    watched::{Sessions, Silent},
+    seen::FenceLease,
+    view::View,
+    watched::Silent,
 };
 use crate::{
-    cache::Store,
-    cluster::{ClusterName, ObjectKey},
+    cluster::ClusterName,
     fleet::{Fleet, Leaving},
     jitter::around,
-    provider::host::HostReader,
 };
 use futures::{
     FutureExt, StreamExt,
     future::{BoxFuture, join_all},
     stream::FuturesUnordered,
 };
-use k8s_openapi::api::coordination::v1::Lease;
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
     time::Duration,
@@ -32,77 +29,6 @@ const CLAIMS: usize = 16;
 const PAUSE: Duration = Duration::from_millis(50);
 /// After how long it is looked again when a call has failed.
 const AGAIN: Duration = Duration::from_secs(1);
-
-/// The Leases of the group as they are seen, for as long as the replica runs.
-pub(super) struct View {
-    group: String,
-    reader: HostReader,
-    store: Store<Lease>,
-    sessions: BTreeMap<ObjectKey, SessionLease>,
-    fences: BTreeMap<ClusterName, FenceLease>,
-    fence_keys: BTreeMap<ObjectKey, ClusterName>,
-    watched: Sessions,
-}
-
-impl View {
-    pub(super) fn new(group: &str, reader: HostReader, store: Store<Lease>) -> Self {
-        Self {
-            group: group.to_owned(),
-            reader,
-            store,
-            sessions: BTreeMap::new(),
-            fences: BTreeMap::new(),
-            fence_keys: BTreeMap::new(),
-            watched: Sessions::default(),
-        }
-    }
-
-    pub(super) fn into_reader(self) -> HostReader {
-        self.reader
-    }
-
-    /// Takes what has changed. False while nobody has told what there is.
-    fn take(&mut self, now: Instant) -> bool {
-        if !self.store.was_synced() {
-            return false;
-        }
-        for key in self.reader.take().changed {
-            self.sessions.remove(&key);
-            let before = self.fence_keys.remove(&key);
-            let before = before.and_then(|cluster| self.fences.remove(&cluster));
-            let lease = self.store.get(&key);
-            match lease.as_deref().and_then(seen::read) {
-                Some(Seen::Session(session)) if *key.name == *names::session(&self.group, &session.id) => {
-                    self.sessions.insert(key, session);
-                }
-                Some(Seen::Fence(fence)) if *key.name == *names::fence(&self.group, &fence.cluster) => {
-                    self.fence_keys.insert(key, fence.cluster.clone());
-                    self.fences.insert(fence.cluster.clone(), fence);
-                }
-                // Gone, or of somebody who only uses the label.
-                _ => self.keep_vanished(key, before, now),
-            }
-        }
-        self.fences.retain(|_, fence| !fence.is_gone(now));
-        self.fence_keys
-            .retain(|_, cluster| self.fences.contains_key(cluster));
-        let sessions = self.sessions.values().cloned();
-        self.watched
-            .look(&self.group, sessions, self.fences.values(), now);
-        true
-    }
-}
-
-impl View {
-    /// A fence that named a session when it was last seen may have been deleted by hand, and its holder be at work.
-    fn keep_vanished(&mut self, key: ObjectKey, before: Option<FenceLease>, now: Instant) {
-        if let Some(mut fence) = before.filter(|fence| fence.holder.is_some()) {
-            fence.vanished.get_or_insert(now);
-            self.fence_keys.insert(key, fence.cluster.clone());
-            self.fences.insert(fence.cluster.clone(), fence);
-        }
-    }
-}
 
 /// What came of something that was under way.
 enum Over {

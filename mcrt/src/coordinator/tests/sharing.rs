@@ -178,6 +178,9 @@ async fn a_cluster_that_is_no_more_takes_its_fence_along_and_one_that_comes_gets
     until("its work has ended", || yes(rig.work.working().len() == 2)).await;
     sleep(Duration::from_secs(5)).await;
     assert_eq!(rig.fence(&gone).await, None);
+    let asked = rig.host.counters().gets;
+    sleep(LEASE / 2).await;
+    assert_eq!(rig.host.counters().gets, asked, "nothing is left to ask about");
     assert_eq!(
         one.fleet.get(&stays).unwrap().epoch(),
         epoch,

@@ -11,8 +11,8 @@ async fn a_replica_that_vanishes_is_followed_when_its_session_has_run_out_and_no
     rig.shared_by(&[&one, &two]).await;
     sleep(LEASE).await;
     let lost = rig.work.of("one").len();
-    one.crash(&rig.host).await;
     let crashed = Instant::now();
+    one.crash(&rig.host).await;
     until("the first of it is taken over", || {
         yes(rig.work.of("two").len() > 30 - lost)
     })
