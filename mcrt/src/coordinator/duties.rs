@@ -138,11 +138,12 @@ impl Situation<'_> {
 
     /// What is watched may be behind what this session wrote itself: it is asked once for each version seen.
     fn doubt(&self, name: &ClusterName, checked: Option<&str>) -> Option<Step> {
-        let fence = self.fences.get(name).filter(|fence| fence.vanished.is_none());
-        if fence.and_then(|fence| fence.holder.as_deref()) == Some(&self.me.id) {
+        let fence = self.fences.get(name);
+        if fence.is_some_and(|fence| fence.is_of(&self.me.id)) {
             return None;
         }
-        let version = fence.map_or("", |fence| &fence.version);
+        let there = fence.filter(|fence| fence.vanished.is_none());
+        let version = there.map_or("", |fence| &fence.version);
         (checked != Some(version)).then(|| Step::MakeSure(name.clone(), version.to_owned()))
     }
 

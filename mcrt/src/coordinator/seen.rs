@@ -37,6 +37,11 @@ impl FenceLease {
         self.vanished.map(|at| at + self.duration)
     }
 
+    /// Whether it is there, as far as is seen, and names this session.
+    pub(super) fn is_of(&self, session: &str) -> bool {
+        self.vanished.is_none() && self.holder.as_deref() == Some(session)
+    }
+
     pub(super) fn is_gone(&self, now: Instant) -> bool {
         self.gone_at().is_some_and(|at| now >= at)
     }

@@ -126,11 +126,7 @@ impl<'a> Work<'a> {
         let now = Instant::now();
         let silence = self.view.watched.next_silence(now);
         let clearing = self.clearing.is_none().then_some(self.clear_at);
-        let vanished = self.view.fences.values().filter_map(FenceLease::gone_at).min();
-        let next = [silence, clearing, vanished, self.look_at]
-            .into_iter()
-            .flatten()
-            .min();
+        let next = [silence, clearing, self.look_at].into_iter().flatten().min();
         next.map_or(now + AGAIN, |next| next.max(now))
     }
 
@@ -140,7 +136,7 @@ impl<'a> Work<'a> {
             self.look_at = Some(now + AGAIN);
             return;
         }
-        self.look_at = None;
+        self.look_at = self.view.fences.values().filter_map(FenceLease::gone_at).min();
         let described = self.fleet.described();
         let peers = self.view.watched.alive(&self.me, now);
         if self.shares.among(peers) {
@@ -178,13 +174,9 @@ impl<'a> Work<'a> {
     /// What is seen to be this session's has caught up: if it looks otherwise again, that is news.
     fn note_confirmed(&mut self) {
         for (name, duty) in &mut self.duties {
-            let fence = self
-                .view
-                .fences
-                .get(name)
-                .filter(|fence| fence.vanished.is_none());
+            let fence = self.view.fences.get(name);
             if let Duty::Held { checked } = duty
-                && fence.and_then(|fence| fence.holder.as_deref()) == Some(&self.me.id)
+                && fence.is_some_and(|fence| fence.is_of(&self.me.id))
             {
                 *checked = None;
             }
